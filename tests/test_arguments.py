@@ -67,8 +67,8 @@ GIVEN: dict[str, Any] = {
 }  # fmt: skip
 # Public, but not for users: parts of the explorer, whose arguments it makes; and what tuples and sequences have.
 INTERNAL = {
-    "lower_again", "lower_text", "gpu_data", "estimate_data", "trace_data", "costs_data", "with_options", "alone",
-    "replace", "reason", "single", "index", "count", "annotated", "with_arguments",
+    "lower_again", "lower_text", "gpu_data", "estimate_data", "trace_data", "costs_data", "advice_data", "with_options",
+    "alone", "replace", "reason", "single", "index", "count", "annotated", "with_arguments",
 }  # fmt: skip
 # Each of these would execute the kernel, or write a large file, with many of the values.
 LONG = {

@@ -46,7 +46,7 @@ export interface Backend { name: string; missing: string; arithmetic: boolean; l
 export interface Place { lowering?: string; tab?: string; step?: string; pin?: string; file?: string }
 export type Arrangement = Record<string, number[]>;
 /** A question in progress, asked `since` then, in seconds since 1970; `words` say what was asked for. */
-export interface Running { id: string; do: Exclude<Question["do"], "cancel" | "costs" | "edit" | "estimate" | "gpu" | "module" | "trace" | "waiting">; variant: string; words: string; since: number }
+export interface Running { id: string; do: Exclude<Question["do"], "advice" | "cancel" | "costs" | "edit" | "estimate" | "gpu" | "module" | "trace" | "waiting">; variant: string; words: string; since: number }
 export type InputKind = [name: string, what: string, seeded: boolean];
 
 /** One lowering. Texts, places, sets of origins and listings are stored once and named by their positions. */
@@ -376,6 +376,9 @@ export interface Fix { kernel: string; line: number; text: string; around: strin
 /** Values of options with which the program ends. */
 export interface OptionFix { options: Record<string, string> }
 
+/** A lowering that takes less time: options or arguments by name, in `words` too, and what bounds the program without them. */
+export interface Advice { cause: string; words: string; told: string; percent: number; wish: Record<string, string> }
+
 /** A step, or a part of the one before. */
 export type CheckedStep = { letter: string; step: string; passed: boolean; pcc: string; error: string; message: string };
 
@@ -394,11 +397,14 @@ export type Question =
   | ({ do: "record"; core: string; code: Edits } & Inputs & Asked)
   /** `output` is the position among the outputs. */
   | ({ do: "tile"; output: number; tile: number[]; code: Edits } & Inputs & Asked)
-  | { do: "fork"; options: Record<string, string>; target: string }
+  /** `arguments` are those of the kernel that change. */
+  | { do: "fork"; options: Record<string, string>; arguments?: Record<string, string>; target: string }
   /** Inputs are given where their elements decide the time. */
   | ({ do: "estimate"; variant: string; words?: string } & Partial<Inputs>)
   | ({ do: "trace"; core: string } & Partial<Inputs>)
   | ({ do: "costs" } & Partial<Inputs>)
+  /** What would be faster. */
+  | { do: "advice"; variant: string }
   /** The lane for an architecture; for the first that there is, if it is empty. */
   | { do: "gpu"; variant: string; arch: string }
   /** The module of the tab GPU. */
@@ -423,6 +429,7 @@ export interface Answers {
   estimate: { estimate: Estimate };
   trace: { trace: CoreTrace };
   costs: { costs: Costs };
+  advice: { advice: Advice[] };
   gpu: { gpu: Gpu };
   module: { module: string };
   cancel: object;

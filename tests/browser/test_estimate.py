@@ -259,7 +259,7 @@ def test_a_measure_waits_for_the_estimate_of_an_edited_kernel(explorer: Explorer
     explorer.tab("What if")
     explorer.button("Lower and compare").click()
     other = gemm.fork(stages=3)
-    explorer.answer_what_if(gemm, other, question=1)
+    explorer.answer_what_if(gemm, other, question=2)
     explorer.button("Explore this lowering").click()
     explorer.tab("Cores")
     assert explorer.find(".badge").is_disabled()
@@ -276,12 +276,12 @@ def test_what_if_compares_both_times(explorer: ExplorerPage, gemm: Exploration) 
     explorer.tab("What if")
     explorer.button("Lower and compare").click()
     other = gemm.fork(stages=3)
-    explorer.answer_what_if(gemm, other, question=1)
+    explorer.answer_what_if(gemm, other, question=2)
     rows = explorer.find(".compared table.grid tr")
     # That of the shown lowering is known.
-    explorer.page.wait_for_function("() => sent.length === 3")
-    assert [(one["do"], one["variant"]) for one in explorer.sent()[2:]] == [("estimate", "1")]
-    answered(explorer, other, 2)
+    explorer.page.wait_for_function("() => sent.length === 4")
+    assert [(one["do"], one["variant"]) for one in explorer.sent()[3:]] == [("estimate", "1")]
+    answered(explorer, other, 3)
     figures = [one.estimate_data()["figures"] for one in (gemm, other)]
     explorer.find(".compared th").filter(has_text="time (estimate)").wait_for()
     for (name, now), (_, then) in zip(*figures, strict=True):
@@ -292,15 +292,15 @@ def test_what_if_compares_both_times(explorer: ExplorerPage, gemm: Exploration) 
 def test_what_if_of_a_lowering_without_a_time(explorer: ExplorerPage, gemm: Exploration) -> None:
     explorer.tab("What if")
     explorer.button("Lower and compare").click()
-    explorer.answer_what_if(gemm, gemm, question=1)
-    explorer.page.wait_for_function("() => sent.length === 3")
-    failure = UsageError("U022", "no time", hint="none")
-    explorer.answer({"state": "failed", "error": error_data(failure.record())}, question=2)
-    # Nor has it one for the chosen inputs.
+    explorer.answer_what_if(gemm, gemm, question=2)
     explorer.page.wait_for_function("() => sent.length === 4")
-    assert explorer.sent()[3]["inputs"] == "random"
-    failure = UsageError("U010", "too long", hint="none")
+    failure = UsageError("U022", "no time", hint="none")
     explorer.answer({"state": "failed", "error": error_data(failure.record())}, question=3)
+    # Nor has it one for the chosen inputs.
+    explorer.page.wait_for_function("() => sent.length === 5")
+    assert explorer.sent()[4]["inputs"] == "random"
+    failure = UsageError("U010", "too long", hint="none")
+    explorer.answer({"state": "failed", "error": error_data(failure.record())}, question=4)
     row = explorer.find(".compared tr").filter(has_text="time (estimate)")
     row.wait_for()
     assert row.locator("td").all_inner_texts() == [gemm.estimate_data()["figures"][0][1], "–"]
@@ -387,3 +387,44 @@ def test_buffers_of_a_page_without_python_show_no_time(show: Show, gemm: Explora
     explorer.part("time on the device")
     assert explorer.find(".none").is_visible()
     assert not explorer.find("[aria-label='time on the device']").is_visible()
+
+
+def test_advice_is_asked_for_in_the_card_and_tried_in_what_if(show: Show, gemm: Exploration) -> None:
+    """Options and arguments of the kernel are lowered with one click; what was asked once stays known."""
+    explorer = show(gemm.data, missing={})
+    answered(explorer, gemm)
+    explorer.find(".badge:enabled").hover()
+    card = explorer.find(".estimate")
+    assert len(explorer.sent()) == 1
+    card.get_by_role("button", name="what would be faster").click()
+    explorer.page.wait_for_function("() => sent.at(-1).do === 'advice'")
+    card.get_by_text("trying what would be faster").wait_for()
+    explorer.answer({"state": "progress", "text": "trying stages=3"})
+    card.get_by_text("trying stages=3").wait_for()
+    told = {"cause": "48 of 64 cores idle", "percent": 50, "told": "takes 17.8 µs instead of 35.5 µs"}
+    wishes: list[dict[str, str]] = [{"block_M": "32", "block_N": "32"}, {"stages": "3"}]
+    advice = [
+        {**told, "wish": wish, "words": ", ".join(f"{name}={value}" for name, value in wish.items())} for wish in wishes
+    ]
+    explorer.answer({"state": "done", "advice": advice})
+    text = "48 of 64 cores idle: block_M=32, block_N=32 takes 17.8 µs instead of 35.5 µs (−50 %) try"
+    assert " ".join(card.locator(".advice p").first.inner_text().split()) == text
+    # It stands first in What if, too, and is not asked for again.
+    explorer.tab("What if")
+    assert [one["do"] for one in explorer.sent()] == ["estimate", "advice"]
+    first = explorer.find(".options > :first-child")
+    assert "block_M=32, block_N=32" in first.inner_text()
+    for wish, name in zip(wishes, ("block_M=32, block_N=32", "stages=3"), strict=True):
+        first.get_by_role("button", name=f"try {name}").click()
+        assert not card.is_visible()
+        asked = explorer.sent()[-1]
+        arguments = {name: value for name, value in wish.items() if name != "stages"}
+        assert (asked["do"], asked["options"], asked["arguments"]) == (
+            "fork", {name: value for name, value in wish.items() if name == "stages"}, arguments,
+        )  # fmt: skip
+        chips = explorer.find(".chosen .chip").all_inner_texts()
+        assert chips == [f"{name}={value} ×" for name, value in wish.items()]
+        explorer.answer_what_if(gemm, gemm.fork(stages=3))
+        assert explorer.find(".compared .tools b").first.inner_text() == name
+    explorer.find(".chosen .chip").click()
+    assert explorer.find(".chosen .chip").count() == 0

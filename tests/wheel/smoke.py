@@ -141,6 +141,7 @@ def calls(ex: Any) -> None:
         "save": lambda: saved(ex), "static": lambda: ex.static(),
         "tile": lambda: str(ex.tile("Out", 0, 0)), "timeline": lambda: str(ex.timeline()),
         "trace_data": lambda: ex.trace_data((0, 0)), "costs_data": lambda: ex.costs_data(),
+        "advice_data": lambda: str(ex.advice_data()),
         "view": lambda: ex.view(step="C1"), "widget": lambda: ex.widget(),
         "with_options": lambda: ex.with_options({"stages": 1}).error is None,
         "with_sizes": lambda: raised(UsageError, "U015", lambda: ex.with_sizes(n=3)),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ttexplore.clock.estimate import Estimate
 from ttexplore.control import Control, Progress
 from ttexplore.emit import emit_launches, launch_folder
-from ttexplore.exploration import checks, estimates, gpu_lanes, lower, references
+from ttexplore.exploration import advising, checks, estimates, gpu_lanes, lower, references
 from ttexplore.exploration.lowered import Lowered, Step
 from ttexplore.given import Parts
 from ttexplore.gpu.lane import GpuLane
@@ -115,6 +115,12 @@ class Exploration(Explored):
     estimate_data = estimates.estimate_data
     trace_data = estimates.trace_data
     costs_data = estimates.costs_data
+    advice_data = advising.advice_data
+
+    @functools.cached_property
+    def _advised(self) -> list[list[advising.Advice]]:
+        """What makes the program faster, once that was tried."""
+        return []
 
     @property
     def link_map(self) -> Drawing:

@@ -113,14 +113,23 @@ def fork(
 
 
 def lower_again(
-    exploration: Exploration, options: Mapping[str, Any], target: str | Target | None, control: Control
+    exploration: Exploration,
+    options: Mapping[str, Any],
+    target: str | Target | None,
+    control: Control,
+    arguments: Mapping[str, int] | None = None,
 ) -> Exploration:
-    """As :func:`fork`; `control` ends it after the step that runs, and hears of each step."""
+    """As :func:`fork`; `control` ends it after the step that runs, and hears of each step. With `arguments`, the kernel
+    is traced again with these numbers among its arguments."""
     asked = parse_options(options)
     unchanged = {name: value for name, value in exploration.options.items() if name not in options}
     chip = exploration.target if target is None else get_target(target)
     with control.watched("the lowering"):
-        return _with(exploration, exploration.kernel, chip, unchanged | asked, control, [exploration])
+        traced = exploration.kernel
+        if arguments and traced.traced_with is not None:
+            with machine(chip), errors_of_ours("reading the kernel"):
+                traced = traced.traced_with(arguments)
+        return _with(exploration, traced, chip, unchanged | asked, control, [exploration])
 
 
 def with_options(exploration: Exploration, options: Mapping[str, Any], like: Iterable[Exploration] = ()) -> Exploration:

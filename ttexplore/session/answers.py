@@ -105,6 +105,10 @@ def _costs(exploration: Explored, question: JsonObject, control: Control) -> Ans
     return {"costs": lowering.costs_data(*_estimated(question), limited)}, []
 
 
+def _advice(exploration: Explored, question: JsonObject, control: Control) -> Answer:
+    return {"advice": exploration._with_kernel("an estimate").advice_data(control)}, []
+
+
 def _gpu(exploration: Explored, question: JsonObject, control: Control) -> Answer:
     return {"gpu": exploration._with_kernel("the GPU lane").gpu_data(str(question["arch"]), control)}, []
 
@@ -117,7 +121,8 @@ def _core(question: JsonObject) -> tuple[int, int]:
 # By what is asked for; what makes another lowering is of the explorer that keeps it.
 ANSWERS: Mapping[object, Callable[[Explored, JsonObject, Control], Answer]] = {
     "run": _run, "check": _check, "record": _record, "tile": _tile, "estimate": _estimate, "trace": _trace,
-    "costs": _costs, "gpu": _gpu, "module": lambda exploration, question, control: ({"module": gpu_module()}, []),
+    "costs": _costs, "advice": _advice, "gpu": _gpu,
+    "module": lambda exploration, question, control: ({"module": gpu_module()}, []),
 }  # fmt: skip
 
 

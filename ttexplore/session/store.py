@@ -34,7 +34,7 @@ _NEEDING_KERNEL = {
     "edited": "lowering another text", "lower_text": "lowering another text",
     "with_sizes": "a lowering for other sizes", "check": "executing each step",
     "porting_checks": "executing each step", "estimate": "an estimate", "estimate_data": "an estimate",
-    "trace_data": "an estimate", "costs_data": "an estimate",
+    "trace_data": "an estimate", "costs_data": "an estimate", "advice_data": "an estimate",
     "link_map": "an estimate", "gpu": "the GPU lane", "gpu_data": "the GPU lane",
     "beside": "the GPU lane", "lanes_data": "the GPU lane",
 }  # fmt: skip

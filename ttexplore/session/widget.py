@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 # What of a request in progress every page knows; `words` are those of the page that asked.
 _LISTED = ("do", "variant", "words")
 # What the page asks for by itself, and nobody waits for.
-_UNLISTED = ("costs", "edit", "estimate", "gpu", "module", "trace")
+_UNLISTED = ("advice", "costs", "edit", "estimate", "gpu", "module", "trace")
 # Whoever still waits for an answer that was sent has not got it.
 _LOST = ErrorRecord("AnswerLost", "the answer was lost while there was no connection to the kernel", "ask again")
 
@@ -49,7 +49,7 @@ class ExplorerWidget(anywidget.AnyWidget):
     """The explorer of one exploration, and of those that its What if creates.
 
     Answers messages ``{"id", "do": "run" | "check" | "record" | "tile" | "fork" | "edit" | "estimate" | "trace" |
-    "costs" | "gpu" | "module" | "cancel" | "waiting", ...}`` with
+    "costs" | "advice" | "gpu" | "module" | "cancel" | "waiting", ...}`` with
     ``{"id", "state": "progress" | "done" | "failed", ...}``.
     Errors are answers, too: the notebook's kernel never sees an exception.
     """
@@ -134,6 +134,11 @@ class ExplorerWidget(anywidget.AnyWidget):
                 if identifier not in self._running:
                     self._tell({"id": identifier, "state": "failed", "error": error_data(_LOST)})
             return
+        if do not in _UNLISTED or do == "edit":
+            # What nobody waits for gives way to what somebody does.
+            for kind, event in tuple(self._running.values()):
+                if kind == "advice":
+                    event.set()
         cancel = threading.Event()
         self._running[question.get("id")] = (do, cancel)
         threading.Thread(target=self._answer, args=(question, cancel), daemon=True).start()
@@ -186,7 +191,11 @@ class ExplorerWidget(anywidget.AnyWidget):
 
     def _fork(self, exploration: Explored, question: JsonObject, control: Control) -> Answer:
         target = None if question["target"] == exploration.target.name else question["target"]
-        variant = exploration._with_kernel("lowering again").lower_again(question["options"], target, control)
+        asked: Mapping[str, str] = question.get("arguments") or {}
+        arguments = {name: int(size) for name, size in asked.items()}
+        variant = exploration._with_kernel("lowering again").lower_again(
+            question["options"], target, control, arguments
+        )
         steps = step_changes(exploration.trace.steps, variant.trace.steps).with_parts
         return {
             "variant": self._added(variant), "steps": [[change.glyph, change.words] for change in steps],

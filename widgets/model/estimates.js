@@ -33,7 +33,7 @@ export function followEstimates(store, kernel, brought) {
   async function follow() {
     const { lowering, variant } = store.state;
     const mine = last = {};
-    store.set({ estimate: null, costs: null, noEstimate: "" });
+    store.set({ estimate: null, costs: null, noEstimate: "", advice: "" });
     if (lowering.steps.some((step) => step.error)) return;
     const missing = !estimates.has(lowering) && kernel.missing("estimate");
     // A page without Python has it or does not.

@@ -1,7 +1,7 @@
 // What the views of one explorer share.
 
 /** @import { Recorded } from "./moments.js" */
-/** @import { Answers, Backend, Costs, Edits, Estimate, Failure, InputKind, Inputs, Marked, Question, Running, Step } from "../messages.js" */
+/** @import { Advice, Answers, Backend, Costs, Edits, Estimate, Failure, InputKind, Inputs, Marked, Question, Running, Step } from "../messages.js" */
 /** @import { Listing, Lit, Lowering } from "./lowering.js" */
 /** @import { Remembered } from "./remembered.js" */
 /** @import { Group } from "./search.js" */
@@ -49,6 +49,7 @@ import { Store } from "./store.js";
  * @property {string | null} core "x,y"
  * @property {string} metric
  * @property {Estimate | null} estimate the predicted time of the lowering, once it is known
+ * @property {Advice[] | string} advice what would be faster, or how far Python is with that; empty before it was asked
  * @property {Costs | null} costs what its lines cost, once that is known
  * @property {Failure | string} noEstimate why there is none; empty if there is one, or may be
  * @property {WeakMap<Lowering, Promise<Estimate>>} estimates what has been asked for
@@ -72,7 +73,7 @@ import { Store } from "./store.js";
  * @property {InputKind[]} kinds
  * @property {Inputs} inputs
  * @property {string[]} targets
- * @property {Record<string, string>} wish options that What if is to try
+ * @property {Record<string, string>} wish options, or arguments of the kernel, that What if is to try
  * @property {string} stale
  * @property {string} lost what a link named and there is not
  */
@@ -94,7 +95,7 @@ export function opened(lowering, given) {
     draftError: null, updating: false, before: null, variant: "", step: 0, part: "ir", tab: "Steps", hover: null, pinned: null, query: "", matches: [], found: null,
     lanes: true, against: -1,
     hidden: new Set(), open: new Set(), collapsed: true, split: false, columns: 1, full: false, file: "", goTo: 0, marks: [], core: null, metric: "work items",
-    estimate: null, costs: null, noEstimate: "", estimates: new WeakMap(),
+    estimate: null, costs: null, advice: "", noEstimate: "", estimates: new WeakMap(),
     recording: null, recordFailure: null, time: 0, window: [0, 1], playing: false, speed: 1, waitsOf: -1,
     busy: "", since: 0, progress: "", followed: null, limit: "", backend: "", say: "", lost: "", wish: {}, edits: {}, emitted: {}, inputs: { inputs: "random", seed: 0, names: "" }, ...given,
   }));

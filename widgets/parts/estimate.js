@@ -5,6 +5,7 @@
 /** @import { Kernel } from "../model/questions.js" */
 /** @import { Explorer } from "../model/state.js" */
 
+import { adviceList } from "./advice.js";
 import { errorCard } from "./cards.js";
 import { below, chip, focusIn, focusOn, grid, h, heading, number, put, set, table } from "./dom.js";
 
@@ -14,6 +15,7 @@ export function estimateBadge(store, kernel, wanted) {
   const badge = chip("", show);
   const element = h("span.estimated", badge, card);
   const problem = h("div");
+  const advice = adviceList(store, kernel);
   const byLine = chip("what each line costs", async () => {
     // A disabled button loses the focus, and the card closes without it.
     focusOn(badge);
@@ -41,8 +43,10 @@ export function estimateBadge(store, kernel, wanted) {
     badge.style.setProperty("--share", `${estimate?.share ?? 0}%`);
     put(badge, estimate?.badge ?? (noEstimate ? "no estimate" : "estimating …"));
     open(false);
-    put(card, estimate ? [told(estimate), byLine, problem] : typeof noEstimate === "string" ? h("p", noEstimate) : errorCard(store, noEstimate));
+    put(card, estimate ? [told(estimate), advice.element, byLine, problem] : typeof noEstimate === "string" ? h("p", noEstimate) : errorCard(store, noEstimate));
   });
+
+  store.on(["tab"], () => open(false));
 
   /** @param {boolean} shown */
   function open(shown) {

@@ -271,7 +271,8 @@ export function gpuView(store, kernel, brought = []) {
   const follow = (direction) => (lists.find((list) => focusIn(list.element)) ?? theirs).pins.step(direction);
 
   return {
-    element,
+    // Its name is not the same in every bundle.
+    content: element,
     keys: { n: () => follow(1), p: () => follow(-1), N: () => follow(1), P: () => follow(-1) },
     shown: () => { load(arch.value); reveal(); },
   };

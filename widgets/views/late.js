@@ -25,7 +25,7 @@ export function lateView(store, kernel, model) {
       const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
       /** @type {typeof import("../gpu.js")} */
       const { gpuView } = await import(address);
-      const { keys, shown: again, element: content } = gpuView(store, kernel, brought);
+      const { keys, shown: again, content } = gpuView(store, kernel, brought);
       put(element, content);
       Object.assign(view, { keys, shown: again });
       again();

@@ -13,6 +13,7 @@ import { explore } from "../model/state.js";
 import { isLeaf } from "../model/steps.js";
 import { meaning } from "../model/terms.js";
 import { work } from "../model/work.js";
+import { adviceList } from "../parts/advice.js";
 import { busyControl } from "../parts/busy.js";
 import { errorCard } from "../parts/cards.js";
 import { all, button, chip, choice, classed, closest, find, gapper, grid, h, heading, isolated, markup, number, put, quiet, set } from "../parts/dom.js";
@@ -42,6 +43,9 @@ export function whatIfView(store, kernel) {
   const fields = h("div.options");
   const chosen = h("span.chosen", { role: "group", label: "what is changed" });
   let filter = 1;
+  /** Arguments of the kernel that are to change. @type {Record<string, string>} */
+  let sizes = {};
+  const advice = adviceList(store, kernel);
   const filters = FILTERS.map(([label, title], i) => button(label, () => list(i), { class: "tab", title }));
   const form = h("form", { onsubmit: (event) => { event.preventDefault(); compare(); } },
     why, h("div.tools.choices", go, chosen, busyControl(store, kernel), h("span.filters", filters)),
@@ -54,7 +58,9 @@ export function whatIfView(store, kernel) {
     /** @type {(title: Child, ...fields: Child[]) => HTMLElement} */
     const group = (title, ...fields) => h("fieldset", h("legend", title), fields);
     put(target, ...targets.map((name) => h("option", { selected: name === machine }, name)));
+    sizes = {};
     put(fields,
+      advice.element,
       group("chip", h("div.option", h("label", h("span.name", "target"), target))),
       lowering.steps.filter((step) => step.part_of < 0 && step.options.length).map((step) => group([`${step.letter} `, quiet(step.name)], step.options.map(control))));
     fill(kept);
@@ -72,9 +78,12 @@ export function whatIfView(store, kernel) {
     put(go, busy === "fork" ? "Lowering …" : "Lower and compare");
   });
 
+  store.on(["estimate"], ({ tab }) => { if (tab === "What if") advice.ask(); });
   store.on(["wish"], ({ wish }) => {
     const wanted = Object.entries(wish);
+    sizes = Object.fromEntries(wanted.filter(([name]) => !controls.has(name)));
     fill(wanted);
+    arrange();
     if (wanted.length && !go.disabled) compare();
   });
 
@@ -131,7 +140,8 @@ export function whatIfView(store, kernel) {
     }
     const { target: now } = store.state.lowering;
     put(chosen, [...controls].map(([name, { field, before }]) => !field.disabled && field.value !== before && undo(name, field.value || "auto", () => fill([[name, before]]))),
-      target.value !== now && undo("target", target.value, () => { target.value = now; arrange(); }));
+      target.value !== now && undo("target", target.value, () => { target.value = now; arrange(); }),
+      Object.entries(sizes).map(([name, value]) => undo(name, value, () => { delete sizes[name]; arrange(); })));
   }
 
   /** @param {string} name @param {string} value @param {() => void} take */
@@ -157,9 +167,9 @@ export function whatIfView(store, kernel) {
       refuse(name);
     }
     try {
-      const answer = await work(store, "fork", (progressed) => kernel.ask({ do: "fork", options, target: target.value }, progressed));
+      const answer = await work(store, "fork", (progressed) => kernel.ask({ do: "fork", options, arguments: sizes, target: target.value }, progressed));
       const other = await unpacked(answer.buffer, now);
-      if (store.state.lowering === now) draw(other, answer, options);
+      if (store.state.lowering === now) draw(other, answer, { ...options, ...sizes });
     } catch (error) {
       if (error instanceof Error) return put(result, h("p", `${error}`));
       const failure = /** @type {Failure} */ (error);
@@ -230,7 +240,7 @@ export function whatIfView(store, kernel) {
       h("div.two.even", ...sides.map(({ cores }) => (cores ? markup(cores.svg) : h("p.q", "no partition")))),
       h("div.two.even", ...sides.map(({ buffers }) => (buffers?.l1 ? markup(buffers.l1) : h("p")))));
   }
-  return { element: h("div.whatifview", form), keys: lanes.keys };
+  return { element: h("div.whatifview", form), keys: lanes.keys, shown: advice.ask };
 }
 
 /** Rows of figures, of which one side may have none. @param {Lowering["figures"]} now @param {Lowering["figures"]} other */

@@ -114,6 +114,7 @@ def _launch(traced: TracedKernel, number: int, segments: Sequence[_Part], tensor
     annotations = _without(traced.annotations, [a for said in said_elsewhere for a in said.annotations if not a.tensor])
     return dataclasses.replace(
         traced, name=name, function=function, outputs=outputs, said=(segment.said,), allocated=(), surroundings=None,
+        traced_with=None,
         notes=tuple(_without(
             traced.notes, [note for said in said_elsewhere for note in said.notes], segment.said.notes
         )),
