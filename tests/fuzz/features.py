@@ -51,7 +51,7 @@ PAIRS: dict[str, tuple[str, ...]] = {
         "512 elements", "many tiles", "negative values",
     ),
     "fill": (*_ALL, "float8_e4m3fn", "negative values", *_LARGE),
-    "variable": (*_FLOATS, "int32", "branch", "zero iterations", "negative values", *_LARGE),
+    "variable": (*_FLOATS, "int32", "branch", "not stored before", "zero iterations", "negative values", *_LARGE),
     "partly stored": (
         *_FLOATS, "int32", "uint8", "old contents", "constant", "element", "branch", "rows", "loop", "zero iterations",
         "odd sizes", "512 elements",

@@ -38,7 +38,7 @@ REFUSALS: tuple[tuple[str, type[TTExploreError], str], ...] = (
     ("numbers of indices are too large", Unsupported, r" is between -?\d+ and -?\d+$"),
     ("numbers of indices must be exact", Unsupported, r"of index values in 16-bit DST$"),
     ("uint8 does not hold indices", Unsupported, r" is between -?\d+ and -?\d+, which uint8 does not hold$"),
-    ("float8 needs a wide DST", Unsupported, r"a cast to float8_\w+ in 16-bit DST$"),
+    ("small floats need a wide DST", Unsupported, r"a cast to float\d_\w+ in 16-bit DST$"),
     ("sums of 8 bits are taken in wider blocks", Unsupported, r"^T\.reduce_(sum|abssum|absmax) of \w+ into \w+$"),
     ("integers need more passes", UsageError, r"which leaves out bits of \w+, of u?int8$"),
     ("no core works on its own shard in order", UsageError, r"no shard can be a circular buffer"),

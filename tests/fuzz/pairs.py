@@ -644,8 +644,13 @@ def _variable(draw: Draw, case: Case) -> None:
     shape = draw.block()
     a, b = draw.tensor("A", shape, dtype, (-4, 4)), draw.output("B", shape, dtype)
     text = f"{start}.0" if dtype != "int32" else str(start)
+    is_stored = draw.random() < 0.7
+    if not is_stored:
+        draw.note("not stored before")
+        start = 0
     case.lines += [
-        f'a, v = T.alloc_shared({shape}, "{dtype}"), T.alloc_var("{dtype}")', "T.copy(A, a)", f"v = {text}",
+        f'a, v = T.alloc_shared({shape}, "{dtype}"), T.alloc_var("{dtype}")', "T.copy(A, a)",
+        *[f"v = {text}"] * is_stored,
         f"for k in T.serial({count}):", f"    v = v + {'2' if dtype == 'int32' else '2.0'}",
     ]  # fmt: skip
     added, last = [f"for i, j in T.Parallel{shape}:", "    a[i, j] = a[i, j] + v"], start + 2 * count
