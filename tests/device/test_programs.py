@@ -68,3 +68,22 @@ def test_the_chip_gives_the_reference(case: DeviceCase, target: str, environment
     assert run.pcc >= 0.99999, str(run)
     against_emulator = next(side.comparison for side in run.sides if side.name == "ttnn against emulator")
     assert against_emulator.equal_share == 1.0, str(run)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.xdist_group("blackhole_p150")
+def test_attention_with_fast_functions_is_that_of_the_emulator(causal: bool, environment: Path) -> None:
+    """With maxima of a row of tiles at once, and scores of which one outweighs all others, or that are all equal."""
+    exploration = ttx.explore(
+        "benchmarks/sdk_attention.py::attention", target="blackhole_p150", heads=1, groups=1, seq_len=128, block_M=64,
+        block_N=64, causal=causal, options={"sfpu": "fast", "eltwise": "fpu", "math_fidelity": "HiFi2"},
+    )  # fmt: skip
+    assert "reduce_block_max_row<" in exploration.code["compute"].text
+    q, k, v = (array.copy() for array in exploration.inputs())
+    q[0, 0] *= 60
+    q[0, 1] = 0
+    q[0, 70:80] *= -30
+    run = exploration.run([q, k, v], backend="ttnn", device="wolfpine", environment=environment)
+    assert run.passed, run.message
+    against_emulator = next(side.comparison for side in run.sides if side.name == "ttnn against emulator")
+    assert against_emulator.equal_share == 1.0, str(run)
