@@ -17,8 +17,8 @@ ESBUILD = TOOLS / "esbuild" / "bin" / "esbuild"
 TSC = TOOLS / "typescript" / "bin" / "tsc"
 
 # Properties that no other bundle, no message and no page knows: they get short names.
-_OWN = "element|cursor|wrapped|reveal|onmove|pins|inSight|hiddenRows|isPinned|scrubber|problem|field"
-_FORMAT = {"js": ("--format=esm", "--target=es2022", f"--mangle-props=^({_OWN})$"), "css": ()}
+OWN = "element|cursor|wrapped|reveal|onmove|pins|inSight|hiddenRows|isPinned|scrubber|problem|field"
+_FORMAT = {"js": ("--format=esm", "--target=es2022", f"--mangle-props=^({OWN})$"), "css": ()}
 # The explorer, and what it asks for when the tab GPU is opened.
 BUNDLES = ("explorer.js", "explorer.css", "gpu.js")
 

@@ -11,7 +11,7 @@ import pytest
 
 from ttexplore.views.explorer import ROW_KINDS, TABS
 from ttexplore.views.steps.origins import ORIGIN_KINDS
-from widgets.build import BUNDLES, FOLDER, NODE, bundled
+from widgets.build import BUNDLES, FOLDER, NODE, OWN, bundled
 
 TESTS = sorted(Path(__file__).parent.glob("*.test.mjs"))
 # What each folder of modules may import.
@@ -55,6 +55,12 @@ def test_numbers_mean_the_same_in_python_and_in_the_page() -> None:
     command = [*NODE, "--input-type=module", "--eval", program]
     ran = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=60, check=True)
     assert json.loads(ran.stdout) == [list(ROW_KINDS), list(ORIGIN_KINDS)]
+
+
+def test_no_message_has_a_name_that_bundles_shorten() -> None:
+    """What Python sends under such a name, the page would look for under another one."""
+    names = rf"\b(?:{OWN})\b"
+    assert re.findall(names, (FOLDER / "messages.d.ts").read_text(encoding="utf-8")) == []
 
 
 def test_the_tabs_are_the_same_in_python_and_in_the_page() -> None:
