@@ -150,6 +150,14 @@ def test_a_saved_exploration_has_the_formula_where_it_has_no_reference(gemm: Exp
     assert saved.run("identity", reference=lambda A, B: A @ B + 1).passed is False
 
 
+def test_a_formula_may_return_numbers_of_any_dtype_and_size(gemm: Exploration) -> None:
+    import ml_dtypes
+
+    assert gemm.run(reference=lambda A, B: (A @ B).astype(ml_dtypes.bfloat16)).passed
+    # Numbers beyond float32 are no warning.
+    assert gemm.run(reference=lambda A, B: np.full((64, 64), 1e300)).passed is False
+
+
 def test_formulas_that_do_not_fit(gemm: Exploration) -> None:
     for reference in (3, "A @ B", [product]):
         for call in (gemm.run, gemm.check):
@@ -160,6 +168,19 @@ def test_formulas_that_do_not_fit(gemm: Exploration) -> None:
     with pytest.raises(UsageError, match=r"returns \(64, 32\)") as wrong:
         gemm.run(reference=lambda A, B: (A @ B)[:, :32])
     assert wrong.value.hint == "the outputs are (64, 64)"
+    for returned, dtype in ((1j, "complex128"), ("3", "<U1"), (None, "object")):
+        with pytest.raises(UsageError, match=f"returns {dtype}"):
+            gemm.run(reference=lambda A, B, returned=returned: np.full((64, 64), returned))
+
+    class Silent(Exception):
+        def __str__(self) -> str:
+            raise ValueError
+
+    def raising(A: Array, B: Array) -> Array:
+        raise Silent
+
+    with pytest.raises(UsageError, match="raises Silent"):
+        gemm.run(reference=raising)
     with pytest.raises(UsageError, match="raises ZeroDivisionError"):
         gemm.check(reference=lambda A, B: 1 // 0)
 

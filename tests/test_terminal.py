@@ -177,7 +177,7 @@ def test_compare_two_kernels_or_files(capsys: pytest.CaptureFixture[str], tmp_pa
     saved = str(tmp_path / "a=b.ttx")
     assert call(capsys, "save", *KERNELS["bias_exp"], "-o", saved)[0] == 0
     status, data = call_json(capsys, "compare", *KERNELS["matmul"], saved)
-    assert (status, data["first"]["kernel"], data["second"]["kernel"]) == (0, "matmul", "main")
+    assert (status, data["first"]["kernel"], data["second"]["kernel"]) == (0, "matmul", "bias_exp")
     for words, problem in (
         (("compare",), "no kernel is given"),
         (("compare", *KERNELS["matmul"]), "two lowerings are compared, not 1"),
@@ -243,9 +243,9 @@ def test_report_of_several_kernels(capsys: pytest.CaptureFixture[str], tmp_path:
     status, data = call_json(capsys, *words)
     assert (status, data["file"]) == (0, str(file))
     names: list[Any] = [one["kernel"] for one in data["lowerings"]]
-    assert names == ["main", "matmul"]
+    assert names == ["bias_exp", "matmul"]
     page = file.read_text(encoding="utf-8")
-    assert "main on wormhole_n150, matmul on wormhole_n150" in page
+    assert "bias_exp on wormhole_n150, matmul on wormhole_n150" in page
 
 
 def test_a_timeline_says_what_its_steps_are(capsys: pytest.CaptureFixture[str]) -> None:

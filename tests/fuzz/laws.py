@@ -52,6 +52,11 @@ REFUSALS: tuple[tuple[str, type[TTExploreError], str], ...] = (
         Unsupported,
         r"^the policy balanced for a kernel whose work items take times that are known only when it runs$",
     ),
+    (
+        "the FPU cuts float32, so it is not compared",
+        Unsupported,
+        r"^a comparison of elements of float32 with each other",
+    ),
     ("rows are not read element by element", Unsupported, r"is read at computed places, and it is not kept in tiles"),
     ("a slice of constants leaves its tensor", KernelError, r"is outside of its extent \d+$"),
 )

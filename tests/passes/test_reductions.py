@@ -299,3 +299,31 @@ def test_elements_that_do_not_exist() -> None:
     (a,) = exploration.inputs()
     assert exploration.check()
     np.testing.assert_array_equal(exploration.run().outputs[0], a[:, 3:40])
+
+
+@pytest.mark.parametrize("target", ["wormhole_n150", "blackhole_p150"])
+def test_a_maximum_is_compared_with_elements_where_none_is_cut(target: str) -> None:
+    def last_largest(M: int = 40, N: int = 50) -> object:
+        @T.prim_func
+        def main(A: T.Tensor((M, N), "float32"), at: T.Tensor((M,), "int32")) -> None:
+            with T.Kernel(T.ceildiv(M, 32)) as by:
+                a = T.alloc_shared((32, N), "float32")
+                largest = T.alloc_fragment((32,), "float32")
+                columns = T.alloc_fragment((32, N), "int32")
+                column = T.alloc_fragment((32,), "int32")
+                T.copy(A[by * 32, 0], a)
+                T.reduce_max(a, largest, dim=1)
+                for i, j in T.Parallel(32, N):
+                    columns[i, j] = T.if_then_else(a[i, j] == largest[i], j, -1)
+                T.reduce_max(columns, column, dim=1)
+                T.copy(column, at[by * 32])
+
+        return main
+
+    ex = ttx.explore(last_largest, target=target)
+    (a,) = ex.inputs()
+    assert np.array_equal(ex.run([a]).outputs[0], a.argmax(axis=1))
+    refused = ex.fork(eltwise="fpu").error
+    assert isinstance(refused, Unsupported)
+    assert refused.message.startswith("a comparison of elements of float32 with each other")
+    assert refused.hint == "leave out eltwise='fpu'"

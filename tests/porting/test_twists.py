@@ -665,6 +665,83 @@ def k(x, y, sx, R: tl.constexpr, N: tl.constexpr):
 }
 
 # The source and what it computes.
+# Conditions on what a loop carries, which begins as a constant.
+_CARRIED = {
+    f"carried {name}": (rows(f"float s = 0; for (int j = 0; j < N; ++j) {step} y[r] = s;"), "carried from turn to turn")
+    for name, step in {
+        "if": "if (s < 100.0f) s += x[r * N + j];",
+        "if far": "if (s < 1e30f) s += x[r * N + j];",
+        "choice": "s = s != 3.0f ? s + x[r * N + j] : s;",
+        "not a number": "s = (s == s ? s : 0.0f) + x[r * N + j];",
+    }.items()
+} | {
+    f"t carried {condition}": (
+        turns(
+            f"s = 0.0\nfor b in range(0, n, B):\n    part = tl.sum(tl.load(x + p * step + b + i))\n"
+            f"    s = tl.where({condition}, s, 0.0) + part\ntl.store(y + p, s)"
+        ),
+        "carried from turn to turn",
+    )
+    for condition in ("s < 300.0", "s != 3.0", "s < 65504.0")
+}
+# Loops that leave out the last elements for some lengths, which no trial may have.
+_BLOCK_OF_64 = "for (int j = 0; j < 64; ++j) if (b * 64 + j < N) s += x[r * N + b * 64 + j]; y[r] = s;"
+_COUNTS = {
+    f"t count {count}": (
+        turns(
+            f"s = 0.0\nfor b in range(0, {count}):\n    at = b * B + i\n"
+            "    s += tl.sum(tl.load(x + p * step + at, mask=at < n, other=0.0))\ntl.store(y + p, s)"
+        ),
+        "the range of a loop",
+    )
+    for count in ("tl.cdiv(n - 1, B)", "tl.cdiv(n - n // 2200, B)", "(n + B - 2) // B", "(n + 126) // B")
+} | {
+    f"count {count}": (rows(f"float s = 0; for (int b = 0; b < {count}; ++b) {_BLOCK_OF_64}"), "the range of a loop")
+    for count in ("(N + 62) / 64", "(N + 50) / 64", "(N + 63 - (N >> 13)) / 64")
+}
+# Steps that a loop's own variable changes.
+_STEPS = {
+    f"step {header}": (
+        rows(f"float s = 0; for (int j = 0; {header}) s += x[r * N + j]; y[r] = s;"),
+        "the range of a loop",
+    )
+    for header in (
+        "j < N; j += 1 + (j > 2500)",
+        "j < N; j += 1 + j / 2500",
+        "j < N; j += (j < 5000 ? 1 : 2)",
+        "j < N; j += 1 + (j == 2500)",
+        "j < N - j / 5000; ++j",
+    )
+}
+# Whole numbers that do not fit into 32 bits.
+_WRAPPED = {
+    f"wrapped {kind} {value}": (
+        cu(f"if (i < n) y[i] = {value};", f"const float *x, float *y, int n, {kind} s"),
+        "a product of lengths is one of its values",
+    )
+    for kind in ("int", "unsigned")
+    for value in ("x[i] + s * 1000000000", "x[i] * (s << 20)", "x[i] * (s * 100000)", "x[i] + s * 1000 * 1000")
+} | {
+    "t wrapped": (
+        ew("tl.store(y + i, tl.load(x + i, mask=i < n) + s * 1000000000, mask=i < n)", "s, "),
+        "a product of s with a large number may overflow",
+    ),
+    "wrapped index": (cu("if (i < n && i * 4096 >= 0) y[i] = 2.0f * x[i];"), "y is made of"),
+    "t wrapped index": (
+        ew("m = (i < n) & (i * 100000 >= 0)\ntl.store(y + i, tl.load(x + i, mask=m), mask=m)"),
+        "y is made of elements that a mask chooses",
+    ),
+    "hook": (
+        ew("tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)").replace(
+            "@triton.jit",
+            "@triton.autotune([triton.Config({'B': 64}, pre_hook=lambda v: v['y'].zero_())], key=['n'])\n@triton.jit",
+        ),
+        "the decorator",
+    ),
+}
+
+REFUSED.update(_CARRIED | _COUNTS | _STEPS | _WRAPPED)
+
 WRITTEN: dict[str, tuple[str, Callable[..., Array]]] = {
     "t rowsum": (
         row("v = tl.load(x + at + i, mask=i < n, other=0.0)\ntl.store(y + tl.program_id(0), tl.sum(v, axis=0))"),

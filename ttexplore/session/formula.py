@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.backends.compare import NamedComparison, RoundingErrors
-from ttexplore.errors import UsageError
+from ttexplore.errors import UsageError, said
 from ttexplore.given import wrong
 from ttexplore.plan import Precision
 
 Array = NDArray[Any]
 Formula = Callable[..., object]
+# Kinds of dtypes that are no real numbers: complex ones, text, objects, times.
+_NO_NUMBERS = "cUSOMm"
 # What messages call it.
 FORMULA = "your reference"
 
@@ -43,7 +45,8 @@ def compared_with_formula(
     def either_side(unit: float) -> tuple[Array, ...]:
         return tuple(np.broadcast_to(sides.max(axis=0), sides.shape) for sides in rounding(unit))
 
-    return NamedComparison.of(name, outputs, expected, precisions, either_side, names)
+    with np.errstate(over="ignore", invalid="ignore"):  # a formula may return any number
+        return NamedComparison.of(name, outputs, expected, precisions, either_side, names)
 
 
 def by_formula(formula: Formula, inputs: Sequence[Array], shapes: Sequence[tuple[int, ...]]) -> tuple[Array, ...]:
@@ -52,13 +55,17 @@ def by_formula(formula: Formula, inputs: Sequence[Array], shapes: Sequence[tuple
     try:
         returned = formula(*(array if array.dtype.kind in "iub" else array.astype(np.float64) for array in inputs))
         outputs = cast("tuple[object, ...]", returned) if isinstance(returned, tuple) else (returned,)
-        expected = tuple(np.asarray(output, np.float64) for output in outputs)
+        arrays = [np.asarray(output) for output in outputs]
     except Exception as error:  # It is the user's, and may raise anything.
         raise UsageError(
             "U026",
-            f"the given reference raises {type(error).__name__}: {error}",
+            f"the given reference raises {said(error)}",
             hint=f"it is called with the inputs, of the shapes {', '.join(str(array.shape) for array in inputs)}",
         ) from error
+    if any(array.dtype.kind in _NO_NUMBERS for array in arrays):
+        dtypes = ", ".join(str(array.dtype) for array in arrays)
+        raise UsageError("U026", f"the given reference returns {dtypes}", hint="return arrays of real numbers")
+    expected = tuple(array.astype(np.float64) for array in arrays)
     if [output.shape for output in expected] != [*shapes]:
         returned_shapes = ", ".join(str(output.shape) for output in expected) or "no outputs"
         hint = f"the outputs are {', '.join(map(str, shapes))}"

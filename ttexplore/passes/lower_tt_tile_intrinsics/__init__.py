@@ -53,7 +53,7 @@ from ttexplore.ops.scalars import READ_ANY, READ_NUMBER
 from ttexplore.ops.small import is_small, largest_magnitude
 from ttexplore.ops.storage import rounded
 from ttexplore.options import Accuracy, Engine, Fidelity, fast_functions
-from ttexplore.passes.lower_tt_tile_intrinsics.elementwise import lower_parallel
+from ttexplore.passes.lower_tt_tile_intrinsics.elementwise import lower_parallel, refuse_comparisons
 from ttexplore.passes.lower_tt_tile_intrinsics.tile_storage import BLOCK, TileStorage
 from ttexplore.plan import DATA_FORMATS, FORMAT_OF_DTYPE, SMALL_FLOATS, SMALL_WHOLES, Plan, Product
 from ttexplore.target import Target
@@ -86,7 +86,8 @@ def lower_tt_tile_intrinsics(
     `eltwise` chooses the engine of element-wise operations. With ``auto``, sums, differences and products run on the
     FPU if both operands are bfloat16 blocks in circular buffers and the result is neither compared nor rounded, which
     could turn an error in the last bit into a large one. Otherwise they run on the SFPU, which computes in full
-    float32. ``fpu`` and ``sfpu`` prefer one engine. The plan records the reasons.
+    float32. ``fpu`` and ``sfpu`` prefer one engine; with ``fpu``, elements of float32 are not compared with each other,
+    because it cuts some of them to TF32. The plan records the reasons.
 
     With `sfpu` as ``fast``, or so for exp or exp2, these functions of the elements of a block have a faster form, which
     is up to 3.5 % off and multiplies by a positive number first:
@@ -463,6 +464,8 @@ class _Lowering(Context):
     def parallel(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
         if not is_parallel(statement):
             return None
+        if self.eltwise == "fpu":
+            refuse_comparisons(statement)
         lowered, reasons, approximated = lower_parallel(statement, self.storage, self.eltwise, self.rounded, self.fast)
         self.reasons += [reason for reason in reasons if reason not in self.reasons]
         self.approximated += approximated

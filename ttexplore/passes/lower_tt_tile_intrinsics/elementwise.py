@@ -17,7 +17,8 @@ from ttexplore.errors import TTExploreError, Unsupported
 from ttexplore.ir.adapter import span_of, with_variables
 from ttexplore.ir.arithmetic.deep import Deep, deep
 from ttexplore.ir.build import dtype_of, op, scope_of, shape_of, variable
-from ttexplore.ir.dataflow import nest_of
+from ttexplore.ir.dag import nodes_of
+from ttexplore.ir.dataflow import loads_of, nest_of
 from ttexplore.ir.operations.storage import tile_grid
 from ttexplore.ir.rewrite import Rule
 from ttexplore.ops import OPS
@@ -62,6 +63,26 @@ _ON_SFPU = Rule("operation of the SFPU", "The SFPU computes on tiles in DST.")
 _CAST = Rule("cast", "Floats in DST are converted to integers, or integers to floats.")
 _MOVE = Rule("value kept apart", "A value is copied within DST to the tiles that hold it.")
 _PACK = Rule("pack", "The packer moves the tiles of a result from DST to a circular buffer.")
+
+
+_COMPARISONS = (tirx.EQ, tirx.NE, tirx.LT, tirx.LE, tirx.GT, tirx.GE)
+
+
+def refuse_comparisons(statement: tirx.Stmt) -> None:
+    """Refuse comparisons of elements of float32 with each other where the FPU is to compute. It cuts to TF32 what it
+    gets, and the SFPU does not: what is equal in the kernel, as a maximum and the element that it is, is not there.
+    Raises Unsupported."""
+    for store in nest_of(statement)[1]:
+        for node in nodes_of(store.value):
+            if isinstance(node, _COMPARISONS) and all(
+                any(dtype_of(load.source) == "float32" for load in loads_of(side)) for side in (node.a, node.b)
+            ):
+                raise Unsupported(
+                    "L002",
+                    "a comparison of elements of float32 with each other, with eltwise='fpu', which cuts some of them",
+                    hint="leave out eltwise='fpu'",
+                    span=span_of(store),
+                )
 
 
 def lower_parallel(

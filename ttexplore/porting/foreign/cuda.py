@@ -47,6 +47,7 @@ from ttexplore.porting.foreign.values import (
     is_rounded,
     negated,
     operation,
+    overflowing,
     parts_of_lengths,
     place_of,
     read_back,
@@ -840,7 +841,7 @@ class _CudaEvaluation:
                     return f"what {term.name} is, is not known"
                 if isinstance(term, Scalar) and self.defaults.get(term.name, 0.0) is None:
                     return f"the default of {term.name} is not known"
-                if isinstance(term, Formula) and term.name == "*" and self.is_product_of_lengths(term):
+                if isinstance(term, Formula) and term.name in ("*", "<<") and self.is_product_of_lengths(term):
                     return "a product of lengths is one of its values"
                 if isinstance(term, Scalar) and term.name in counts:
                     return f"{term.name}, which counts elements, is one of its values"
@@ -853,7 +854,9 @@ class _CudaEvaluation:
         return ""
 
     def is_product_of_lengths(self, product: Value) -> bool:
-        """Whether whole parameters are multiplied with each other, perhaps beyond what their type has."""
+        """Whether whole parameters are multiplied with each other or a large number, perhaps beyond their type."""
+        if overflowing(product) & self.integers:
+            return True
         factors = product.arguments if isinstance(product, Formula) else ()
         return is_constant(product) and all(self.counting & scalars_of(factor) for factor in factors)
 
@@ -1158,6 +1161,9 @@ class _CudaEvaluation:
             name = "" if side is None else _root(_text(side))
             if name not in begins or name in steps:
                 return unknown
+            if any(_mentions(update.child_by_field_name("right"), begun) for begun in begins):
+                # Its steps are not all the same.
+                return unknown
             if update.type == "update_expression":
                 steps[name] = places.number(1.0) if "++" in _text(update) else UNKNOWN
             else:
@@ -1174,15 +1180,13 @@ class _CudaEvaluation:
         )
         if operator not in ("<", "<=") or name not in begins or not begins.keys() <= steps.keys():
             return unknown
+        if any(_mentions(condition.child_by_field_name("right"), begun) for begun in begins):
+            return unknown
         end = place_of(self.value(condition.child_by_field_name("right")))
         start = begins[name]
         if operator == "<=":
             end = places.plus(end, places.number(1.0))
-        if (
-            start
-            and {atom[0] for atom in places.atoms(start)} == {"p"}
-            and "p" not in {atom[0] for atom in places.atoms(end)}
-        ):
+        if start and {atom[0] for atom in places.atoms(start)} == {"p"} and places.is_count(end):
             # A persistent loop: another number of a block.
             program_index = places.atom("p", f"{places.written(start)} by {places.written(steps[name])}")
             return program_index, {counter: program_index if counter == name else UNKNOWN for counter in begins}
@@ -2130,8 +2134,8 @@ def _begins_anew(name: str, body: Node) -> bool:
     return sets and is_always and not any(_text(node) == name for node in _nodes(right))
 
 
-def _mentions(node: Node, name: str) -> bool:
-    return any(_text(descendant) == name.split(".")[0] for descendant in _nodes(node))
+def _mentions(node: Node | None, name: str) -> bool:
+    return node is not None and any(_text(descendant) == name.split(".")[0] for descendant in _nodes(node))
 
 
 def _is_half(kind: str) -> bool:

@@ -94,7 +94,7 @@ def _other(name: str, left: Place, right: Place) -> Place:
         return UNKNOWN
     if kinds <= {"s"}:
         # Parts of a length are told from it by their names; what caps or wraps a length is not known to be one.
-        return atom("s", text) if name in ("//", "cdiv") else UNKNOWN
+        return atom("s", text) if name in ("//", "cdiv") and _divides_all(name, left, right) else UNKNOWN
     if kinds <= {"s", "p"}:
         return atom("p", text)
     if name in ("//", "%") and _numbers_threads(left) and {symbol[0] for symbol in atoms(right)} <= {"s"}:
@@ -112,6 +112,12 @@ def _other(name: str, left: Place, right: Place) -> Place:
     if name == "%" and len(right) == 1 and {symbol[0] for symbol in atoms(right)} == {"s"}:
         return plus(left, atom("w", written(right)))
     return UNKNOWN
+
+
+def _divides_all(name: str, left: Place, right: Place) -> bool:
+    """Whether a division counts the whole parts of what parameters count, or those that all of it takes."""
+    rounded_up = name == "//" and is_count(plus(plus(left, right, -1.0), number(1.0)))
+    return constant(left) is not None or is_count(left) or rounded_up
 
 
 def _numbers_threads(position: Place) -> bool:

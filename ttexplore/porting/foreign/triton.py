@@ -46,6 +46,7 @@ from ttexplore.porting.foreign.values import (
     last_turn,
     negated,
     operation,
+    overflowing,
     parts_of_lengths,
     place_of,
     read_back,
@@ -406,7 +407,8 @@ def _not_understood(function: ast.FunctionDef, names: _ModuleNames) -> Refused |
         return Refused("a parameter with * or /", function.lineno)
     for decorator in function.decorator_list:
         path = names.path(decorator.func if isinstance(decorator, ast.Call) else decorator)
-        if not path or not (path[0] in names.triton or path[0] in names.functions):
+        hooks = any(isinstance(node, ast.keyword) and node.arg == "pre_hook" for node in ast.walk(decorator))
+        if not path or hooks or not (path[0] in names.triton or path[0] in names.functions):
             return Refused(f"the decorator {short(decorator)}", decorator.lineno)
     pending: list[ast.AST] = [*reversed(function.body)]
     while pending:
@@ -636,6 +638,8 @@ class _TritonEvaluation:
                     return f"{store.tensor} is made of {_ROUNDING.reason}, which has no equivalent in the table"
                 if isinstance(term, Formula) and _may_overflow(term, counting):
                     return f"a product of {min(scalars_of(term) & counting)}, which counts elements, may overflow"
+                if names := overflowing(term):
+                    return f"a product of {min(names)} with a large number may overflow"
                 if isinstance(term, Scalar) and term.name not in parameters:
                     return f"what {term.name} is, is not known"
                 if isinstance(term, Scalar) and term.name in counts:

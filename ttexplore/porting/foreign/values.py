@@ -166,6 +166,8 @@ class Carried(_Keyed):
 
     def __post_init__(self) -> None:
         self.digest(self.name, self.initial)
+        # Whatever it began with, it is no constant.
+        object.__setattr__(self, "leaves", self.leaves | {"Carried"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -431,7 +433,7 @@ def is_bound(condition: Value) -> bool:
             if not condition.leaves <= {"Index", "Number", "Scalar"}:
                 return False
             if place_of(left) == places.NOWHERE and name == "<=":
-                return is_index(right)
+                return is_index(right) and _goes_on_by_one(place_of(right))
             return _bound(name, left, right) is not None
         case Formula(">" | ">=" as name, (left, right)):
             return is_bound(Formula("<" if name == ">" else "<=", (right, left)))
@@ -468,9 +470,12 @@ def _bound(name: str, index_side: Value, length_side: Value) -> tuple[Place, Pla
         return None
     if not all(factor > 0 for _, factor in index):
         return None
-    if any(factor != 1 for product, factor in index if any(atom[0] == "r" for atom in product)):
-        return None
-    return index, length
+    return (index, length) if _goes_on_by_one(index) else None
+
+
+def _goes_on_by_one(index: Place) -> bool:
+    """Whether an index counts the elements of a block one by one; a multiple of it may not fit its type."""
+    return all(factor == 1 for product, factor in index if any(atom[0] == "r" for atom in product))
 
 
 def is_number_beyond(value: Value) -> bool:
@@ -640,6 +645,30 @@ def is_constant(condition: Value) -> bool:
     return condition.leaves <= {"Number", "Scalar"}
 
 
+def overflowing(value: Value) -> frozenset[str]:
+    """The parameters that a product multiplies with a whole number of 16 bits or more: 32 bits may not hold it."""
+    if not isinstance(value, Formula) or value.name not in ("*", "<<") or not is_constant(value):
+        return frozenset()
+    multiple: float = 1.0
+    names = frozenset[str]()
+    pending: list[Value] = [value]
+    while pending:
+        match pending.pop():
+            case Formula("*", factors):
+                pending += factors
+            case Formula("<<", (inner, Number(shift))):
+                multiple *= 2.0 ** min(shift, 64.0)
+                pending.append(inner)
+            case Number(number, is_float):
+                if is_float:
+                    return frozenset()
+                multiple *= number
+            case factor:
+                names |= scalars_of(factor)
+    return names if abs(multiple) >= _BEYOND_16_BITS else frozenset()
+
+
+_BEYOND_16_BITS = 2.0**15
 _COMPARED: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip

@@ -119,7 +119,7 @@ class _ComputedBranches(Context):
         blocks = {buffer for buffer, count in inside.items() if everywhere[buffer] == count}
         for body in (branch.then_case, branch.else_case):
             for buffer in [*blocks]:
-                uses = [part for part in ([] if body is None else statements(body)) if _uses(walk(part))[buffer]]
+                uses = [nested for nested in ([] if body is None else statements(body)) if _uses(walk(nested))[buffer]]
                 if uses and not _overwrites(uses[0], buffer):
                     blocks.remove(buffer)
         return blocks
