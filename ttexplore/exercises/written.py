@@ -20,7 +20,8 @@ Change = Callable[[list[Array]], list[Array]]
 @dataclass(frozen=True)
 class WrittenKernel:
     """What a kernel is to compute. `axes` names the axes of each input by the sizes of the kernel, `inputs` the runs
-    with each size by what they are called in a verdict, None for one with the inputs as they are drawn."""
+    with each size by what they are called in a verdict, None for one with the inputs as they are drawn; `notebook` is
+    the chapter that asks for it."""
 
     reference: Callable[..., Array]
     axes: dict[str, str]
@@ -112,8 +113,8 @@ def softmax(X: Array) -> Array:
     return powers / powers.sum(axis=-1, keepdims=True)
 
 
-def _causal_softmax(S: Array) -> Array:
-    return softmax(np.where(np.tri(len(S)) > 0, S, -np.inf))
+def causal_softmax(S: Array) -> Array:
+    return softmax(np.where(np.tri(*S.shape[-2:]) > 0, S, -np.inf))
 
 
 def _log_sum_exp(X: Array) -> Array:
@@ -155,7 +156,7 @@ WRITTEN: dict[str, WrittenKernel] = {
     "long_rows": WrittenKernel(_absolute_sums, {"A": "M N"}, ({"M": 32, "N": 128}, {"M": 64, "N": 8192 + 96})),
     "softmax_rows": WrittenKernel(softmax, {"X": "M N"}, ({"M": 32, "N": 64}, {"M": 64, "N": 160}), _SCORES),
     "causal_rows": WrittenKernel(
-        _causal_softmax,
+        causal_softmax,
         {"S": "M M"},
         ({"M": 32}, {"M": 96}),
         {**_SCORES, "the largest numbers hidden": _largest_is_hidden},

@@ -15,8 +15,8 @@ from ttexplore.plan import Precision
 
 Array = NDArray[Any]
 Formula = Callable[..., object]
-# Kinds of dtypes that are no real numbers: complex ones, text, objects, times.
-_NO_NUMBERS = "cUSOMm"
+# Kinds of dtypes that are no real numbers: text, and complex numbers, objects and times.
+_TEXT, _NO_REAL_NUMBERS = "US", "cOMm"
 # What messages call it.
 FORMULA = "your reference"
 
@@ -39,14 +39,14 @@ def compared_with_formula(
     """Outputs beside those of a formula. `rounding` is that of the kernel, None where that is not there. Its result may
     lie on the other side of a step than the formula's, so what explains an error on one side explains one on the
     other."""
-    if rounding is None:
-        return NamedComparison.of(name, outputs, expected, precisions, names=names)
 
     def either_side(unit: float) -> tuple[Array, ...]:
+        assert rounding is not None, "it is asked for where there is one"
         return tuple(np.broadcast_to(sides.max(axis=0), sides.shape) for sides in rounding(unit))
 
+    explained = None if rounding is None else either_side
     with np.errstate(over="ignore", invalid="ignore"):  # a formula may return any number
-        return NamedComparison.of(name, outputs, expected, precisions, either_side, names)
+        return NamedComparison.of(name, outputs, expected, precisions, explained, names)
 
 
 def by_formula(formula: Formula, inputs: Sequence[Array], shapes: Sequence[tuple[int, ...]]) -> tuple[Array, ...]:
@@ -56,16 +56,19 @@ def by_formula(formula: Formula, inputs: Sequence[Array], shapes: Sequence[tuple
         returned = formula(*(array if array.dtype.kind in "iub" else array.astype(np.float64) for array in inputs))
         outputs = cast("tuple[object, ...]", returned) if isinstance(returned, tuple) else (returned,)
         arrays = [np.asarray(output) for output in outputs]
+        # NumPy refuses text that is no number.
+        expected = tuple(
+            array if array.dtype.kind in _NO_REAL_NUMBERS else array.astype(np.float64) for array in arrays
+        )
     except Exception as error:  # It is the user's, and may raise anything.
         raise UsageError(
             "U026",
             f"the given reference raises {said(error)}",
             hint=f"it is called with the inputs, of the shapes {', '.join(str(array.shape) for array in inputs)}",
         ) from error
-    if any(array.dtype.kind in _NO_NUMBERS for array in arrays):
+    if any(array.dtype.kind in _TEXT + _NO_REAL_NUMBERS for array in arrays):
         dtypes = ", ".join(str(array.dtype) for array in arrays)
         raise UsageError("U026", f"the given reference returns {dtypes}", hint="return arrays of real numbers")
-    expected = tuple(array.astype(np.float64) for array in arrays)
     if [output.shape for output in expected] != [*shapes]:
         returned_shapes = ", ".join(str(output.shape) for output in expected) or "no outputs"
         hint = f"the outputs are {', '.join(map(str, shapes))}"

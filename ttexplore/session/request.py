@@ -78,12 +78,10 @@ class RunRequest:
                 )
         runner = None if entry.make is None else entry.make(settings)
         limit = entry.time_limit_seconds if time_limit_seconds is None else control.seconds
-        formula = checked_formula(reference)
-        if formula is not None and not flag("compared", compared):
+        formula, compared = checked_formula(reference), flag("compared", compared)
+        if formula is not None and not compared:
             raise UsageError("U010", "a run that is not compared takes no reference", hint="leave out compared=False")
-        return cls(
-            entry, runner, settings, inputs, seed, control, limit, sizes, texts, flag("compared", compared), formula
-        )
+        return cls(entry, runner, settings, inputs, seed, control, limit, sizes, texts, compared, formula)
 
     @property
     def on_backend(self) -> Control:

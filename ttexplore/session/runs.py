@@ -136,21 +136,16 @@ def run(
 
 
 def ran(explored: Explored, request: RunRequest) -> Run:
-    """Run the request with the sizes of this exploration."""
+    """Run the request with the sizes of this exploration. Of several launches, raises the lowering's error, and
+    UsageError for texts of kernels, which each has."""
+    if explored._is_several:
+        if explored.error is not None:
+            raise explored.error
+        if request.code:
+            raise explored._of_each("code")
     arrays = explored._inputs(request.inputs, request.seed)
-    result = (
-        _ran_alone(explored, request, arrays) if not explored._is_several else _ran_several(explored, request, arrays)
-    )
+    result = (_ran_in_order if explored._is_several else _ran_alone)(explored, request, arrays)
     return result if request.formula is None else _beside_formula(explored, result, request, request.formula, arrays)
-
-
-def _ran_several(explored: Explored, request: RunRequest, arrays: tuple[Array, ...]) -> Run:
-    """Run all launches. Raises the lowering's error, and UsageError for texts of kernels, which each has."""
-    if explored.error is not None:
-        raise explored.error
-    if request.code:
-        raise explored._of_each("code")
-    return _ran_in_order(explored, request, arrays)
 
 
 def _beside_formula(
