@@ -12,6 +12,7 @@ import ttexplore.language as T
 from ttexplore.control import Control
 from ttexplore.errors import Cancelled
 from ttexplore.exploration.advising import LEAST_GAIN, advice
+from ttexplore.language.machine import get_num_sms
 
 GEMM = "notebooks/kernels/gemm.py::matmul"
 
@@ -72,6 +73,29 @@ def test_what_was_set_from_outside_is_not_lost() -> None:
     advice(ttx.explore(annotated), Control(progress=tried.append))
     assert tried
     assert not any(words.startswith("trying block=") for words in tried)
+
+
+@T.jit
+def for_many_cores(n: int = 256, block: int = 128) -> Any:
+    assert get_num_sms() > 100, "a large chip is needed"
+
+    @T.prim_func
+    def main(A: T.Tensor((n, n), "float32"), B: T.Tensor((n, n), "float32")):
+        with T.Kernel(n // block) as bx:
+            rows = T.alloc_fragment((block, n), "float32")
+            T.copy(A[bx * block, 0], rows)
+            T.copy(rows, B[bx * block, 0])
+
+    return main
+
+
+def test_a_kernel_that_asks_for_the_chip_is_traced_again_for_it() -> None:
+    tried: list[str] = []
+    advised = advice(ttx.explore(for_many_cores, target="blackhole_p150"), Control(progress=tried.append))
+    assert "trying block=64" in tried
+    (smaller,) = [each for each in advised if "block" in each.changed]
+    alone = ttx.explore(for_many_cores, target="blackhole_p150", block=int(smaller.changed["block"]))
+    assert smaller.us == alone.estimate().us
 
 
 def test_it_ends_when_it_is_cancelled() -> None:

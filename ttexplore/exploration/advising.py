@@ -18,6 +18,7 @@ from ttexplore.errors import Cancelled, TTExploreError
 from ttexplore.exploration.lower import lower_again
 from ttexplore.exploration.references import reference_of
 from ttexplore.ir.arithmetic.sizes import extents_of
+from ttexplore.language.machine import machine
 from ttexplore.language.tracer.kernel import TracedKernel
 from ttexplore.options import option_text
 from ttexplore.record import JsonObject
@@ -134,12 +135,15 @@ def _candidates(exploration: Exploration) -> Iterator[tuple[str, dict[str, str],
 def _block_sizes(exploration: Exploration) -> dict[str, int]:
     """The arguments of the kernel that may be sizes of its blocks: whole numbers on which no tensor depends."""
     kernel = exploration.kernel
-    if exploration._is_several or kernel.traced_with is None or not _is_all_of(exploration, kernel.traced_with({})):
+    if exploration._is_several or kernel.traced_with is None:
         return {}
     if sum(prod(tensor.shape) for tensor in exploration._tensors((*READ, *WRITTEN))) > _MOST_ELEMENTS:
         return {}
     sizes = {name: value for name, value in kernel.arguments.items() if type(value) is int and value >= _LEAST_SIZE}
-    return {name: value for name, value in sizes.items() if _is_free(exploration, name, value)}
+    with machine(exploration.target):
+        if not _is_all_of(exploration, kernel.traced_with({})):
+            return {}
+        return {name: value for name, value in sizes.items() if _is_free(exploration, name, value)}
 
 
 def _is_free(exploration: Exploration, name: str, value: int) -> bool:

@@ -126,7 +126,8 @@ def lower_again(
     chip = exploration.target if target is None else get_target(target)
     with control.watched("the lowering"):
         traced = exploration.kernel
-        if arguments and traced.traced_with is not None:
+        if arguments:
+            assert traced.traced_with is not None, "arguments are offered where a kernel is traced again with them"
             with machine(chip), errors_of_ours("reading the kernel"):
                 traced = traced.traced_with(arguments)
         return _with(exploration, traced, chip, unchanged | asked, control, [exploration])
