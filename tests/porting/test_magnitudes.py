@@ -81,7 +81,7 @@ ROUNDED_ON_THE_WAY = {
 def test_a_reader_that_loses_a_rounding_makes_a_draft(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     source = ROUNDED_ON_THE_WAY[name]
     assert "to 16 bits" in ttx.port(source, prove=False).kernels[0].outside
-    monkeypatch.setattr(triton, "_SHORT", NEVER)
+    monkeypatch.setattr(triton, "_HALF", NEVER)
     monkeypatch.setattr(cuda, "_ROUNDING", NEVER)
     (kernel,) = ttx.port(source).kernels
     assert kernel.draft is not None, kernel

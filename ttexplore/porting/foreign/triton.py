@@ -90,7 +90,7 @@ _TRUTHS = {"<", "<=", ">", ">=", "==", "!=", "&", "|", "not"}
 # The dtypes that hold each index.
 _LONG = re.compile(r"u?int(32|64)")
 _DTYPE = re.compile(r"float(16|32)|bfloat16|float8\w+|u?int\d+|tf32")
-_SHORT = re.compile(r"b?float16")
+_HALF = re.compile(r"b?float16")
 _ROUNDING = Unread("a rounding to 16 bits")
 
 
@@ -1085,7 +1085,7 @@ class _TritonEvaluation:
                 return ZERO
             case "dot", _ if "out_dtype" in keywords and self.is_whole(keywords["out_dtype"]):
                 return Unread("a product of whole numbers")
-            case "dot", _ if "out_dtype" in keywords and self.isshort(keywords["out_dtype"]):
+            case "dot", _ if "out_dtype" in keywords and self.is_half(keywords["out_dtype"]):
                 return _ROUNDING
             case "dot", [a, b, *rest] if len(rest) < 2:
                 return self.product(a, b, rest[0] if rest else keywords.get("acc"))
@@ -1207,8 +1207,9 @@ class _TritonEvaluation:
     def is_whole(self, dtype: ast.expr) -> bool:
         return re.match(r"u?int\d+$", self.names.in_language(dtype)) is not None
 
-    def isshort(self, dtype: ast.expr) -> bool:
-        return _SHORT.fullmatch(self.names.in_language(dtype)) is not None
+    def is_half(self, dtype: ast.expr) -> bool:
+        """Whether a dtype is one of floating-point numbers of 16 bits."""
+        return _HALF.fullmatch(self.names.in_language(dtype)) is not None
 
     def converted(self, node: ast.expr, to: ast.expr) -> _Known:
         """A value in another dtype: the same, but for what whole numbers lose."""
@@ -1224,7 +1225,7 @@ class _TritonEvaluation:
             return Unread(f"an index in {short(to)}")
         if is_rounded(unconverted):
             return unconverted if Scalar(dtype) in unconverted.arguments else _ROUNDING
-        if self.isshort(to) and not is_truth and not isinstance(unconverted, Unread):
+        if self.is_half(to) and not is_truth and not isinstance(unconverted, Unread):
             return Formula("rounded", (unconverted, Scalar(dtype)))
         if dtype == "float32":
             # A length is rounded.
@@ -1239,7 +1240,7 @@ class _TritonEvaluation:
             return None
         self.check_dtype(dtype)
         is_short = self.names.in_language(dtype).startswith("float8")
-        if self.isshort(dtype):
+        if self.is_half(dtype):
             return _ROUNDING
         return Unread("numbers of 8 bits") if is_short else Unread("whole numbers") if self.is_whole(dtype) else None
 
