@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.porting.test_port import check_written, draft_of, read
+from tests.porting.test_port import check_written, draft_of, read, refused
 from tests.porting.test_twists import ew, product, row, turns
 
 STORED = "tl.store(y + {1}, tl.load(x + {1}, mask={0}), mask={0})"
@@ -44,12 +44,6 @@ ROUNDINGS: dict[str, str] = {
     "back and stored": ew("tl.store(y + i, (tl.load(x + i) * 2.0).to(tl.float16).to(tl.float32))"),
     "epilogue": product(ep=".to(tl.float16) * 2.0"),
 }
-
-
-def refused(source: str) -> str:
-    (kernel,) = read(source).kernels
-    assert (kernel.skeleton, kernel.draft) == ("", None)
-    return kernel.outside
 
 
 @pytest.mark.parametrize("length", LENGTHS)

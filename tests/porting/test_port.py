@@ -311,6 +311,14 @@ def read(source: str) -> Port:
     return ttx.port(source, prove=False)
 
 
+def refused(source: str) -> str:
+    """Why the kernel of a source is not even a draft."""
+    readable(source)
+    (kernel,) = read(source).kernels
+    assert (kernel.skeleton, kernel.draft) == ("", None)
+    return kernel.outside
+
+
 def draft_of(kernel: PortedKernel) -> str:
     """The text of a draft, empty if there is none."""
     return "" if kernel.draft is None else kernel.draft.text
@@ -419,9 +427,7 @@ def test_what_is_unknown_is_said_to_be() -> None:
     ],
 )  # fmt: skip
 def test_what_is_not_understood_is_not_written(changed: str, reason: str) -> None:
-    (kernel,) = read(changed).kernels
-    assert (kernel.skeleton, kernel.draft) == ("", None)
-    assert reason in kernel.outside
+    assert reason in refused(changed)
 
 
 def test_names_mean_nothing() -> None:
