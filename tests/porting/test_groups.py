@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 import ttexplore as ttx
 from tests.porting.test_port import HEAD
-from ttexplore.porting.proof import proving
+from tests.porting.test_proof import recorded_launches
 
 MATMUL = (
     HEAD
@@ -60,22 +58,14 @@ OTHER = {
 
 @pytest.mark.parametrize("name", SAME)
 def test_blocks_by_groups_are_all_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    groups: list[tuple[int, int]] = []
-    original = proving.launch_of
-
-    def recorded(*arguments: Any) -> Any:
-        launch = original(*arguments)
-        sizes, numbers = launch.sizes, launch.numbers
-        groups.append((-(-sizes["rows"] // int(numbers["BM"])), int(numbers["GROUP"])))
-        return launch
-
-    monkeypatch.setattr(proving, "launch_of", recorded)
+    launches = recorded_launches(monkeypatch)
     before, after = SAME[name]
     assert before in MATMUL
     ported = ttx.port(MATMUL.replace(before, after))
     assert ported.proof is not None, ported.kernels[0]
     assert ported["matmul"].skeleton == ttx.port(MATMUL).skeleton
     # A group of all of its rows, and one of fewer.
+    groups = [(-(-trial.sizes["rows"] // int(trial.numbers["BM"])), int(trial.numbers["GROUP"])) for trial in launches]
     assert any(rows > size > 1 and rows % size for rows, size in groups)
 
 

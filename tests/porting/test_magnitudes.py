@@ -10,11 +10,9 @@ import pytest
 
 import ttexplore as ttx
 from tests.porting.test_port import HEAD
-from tests.porting.test_proof import rewritten
-from ttexplore.porting import port as porting
+from tests.porting.test_proof import check_shown
 from ttexplore.porting.foreign import cuda, triton
 from ttexplore.porting.foreign.marks import ForeignKernel
-from ttexplore.porting.foreign.skeletons import skeleton
 from ttexplore.porting.proof.inputs import MAGNITUDES, Magnitudes, drawn
 from ttexplore.porting.proof.numbers import constants_of
 
@@ -108,13 +106,7 @@ LOST = {
 
 @pytest.mark.parametrize("name", LOST)
 def test_what_a_skeleton_loses_shows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    source, before, after = LOST[name]
-    assert ttx.port(source).kernels[0].proof is not None
-    change = rewritten(before, after)
-    monkeypatch.setattr(porting, "skeleton", lambda kernel, family: change(skeleton(kernel, family)))
-    (kernel,) = ttx.port(source).kernels
-    assert kernel.draft is not None
-    assert kernel.draft.difference is not None, kernel.draft.reason
+    check_shown(*LOST[name], monkeypatch)
 
 
 RIGHT = {
@@ -153,8 +145,8 @@ def test_inputs_reach_all_magnitudes_and_the_constants() -> None:
     assert set(np.signbit(elements[elements == 0])) == {True, False}
     assert 0.1 not in np.abs(elements)
     # Rows of several tensors are of one size, each.
-    other = drawn(second, 1, (8, 7), float32)
-    ratios = np.abs(elements[8::3]).max(axis=1) / np.abs(other[::3]).max(axis=1)
+    of_another_tensor = drawn(second, 1, (8, 7), float32)
+    ratios = np.abs(elements[8::3]).max(axis=1) / np.abs(of_another_tensor[::3]).max(axis=1)
     assert np.all((ratios > 0.1) & (ratios < 10))
     # Each dtype holds its elements, with all of its bits.
     assert np.any(elements != elements.astype(ml_dtypes.bfloat16))

@@ -32,6 +32,7 @@ from ttexplore.porting.foreign.marks import ForeignKernel
 from ttexplore.porting.foreign.skeletons import Skeleton, skeleton
 from ttexplore.porting.foreign.values import Formula, Number, Output, Reduced, Value, replaced
 from ttexplore.porting.proof import proving
+from ttexplore.porting.proof.launches import TrialLaunch
 from ttexplore.porting.proof.numbers import numbers_of
 from ttexplore.porting.proof.running import CannotRun, Launch
 from ttexplore.porting.proof.triton import triton_runner
@@ -40,14 +41,37 @@ Array = NDArray[Any]
 N = 16
 
 
-def rewritten(before: str, after: str) -> Callable[[Skeleton], Skeleton]:
-    """A writer's mistake: other text."""
+def rewrite(before: str, after: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a writer's mistake from here on: other text."""
 
-    def change(written: Skeleton) -> Skeleton:
+    def changed(kernel: ForeignKernel, family: Family) -> Skeleton:
+        written = skeleton(kernel, family)
         assert before in written.text
         return replace(written, text=written.text.replace(before, after))
 
-    return change
+    monkeypatch.setattr(porting, "skeleton", changed)
+
+
+def check_shown(source: str, before: str, after: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check that a source is proved, and that a writer's mistake shows in an element."""
+    assert ttx.port(source).kernels[0].proof is not None
+    rewrite(before, after, monkeypatch)
+    (kernel,) = ttx.port(source).kernels
+    assert kernel.draft is not None
+    assert kernel.draft.difference is not None, kernel.draft.reason
+
+
+def recorded_launches(monkeypatch: pytest.MonkeyPatch) -> list[TrialLaunch]:
+    """The launches of the proofs from here on."""
+    launches: list[TrialLaunch] = []
+    original = proving.launch_of
+
+    def recorded(*arguments: Any) -> TrialLaunch:
+        launches.append(original(*arguments))
+        return launches[-1]
+
+    monkeypatch.setattr(proving, "launch_of", recorded)
+    return launches
 
 
 def other_values(change: Callable[[Value], Value | None]) -> Callable[[Family], Family]:
@@ -150,8 +174,7 @@ def test_tensors_lie_as_in_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", WRITTEN_WRONGLY)
 def test_what_the_writer_gets_wrong_is_a_draft(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     source, before, after = WRITTEN_WRONGLY[name]
-    change = rewritten(before, after)
-    monkeypatch.setattr(porting, "skeleton", lambda kernel, family: change(skeleton(kernel, family)))
+    rewrite(before, after, monkeypatch)
     check_draft(ttx.port(source))
 
 
@@ -179,13 +202,7 @@ BEYOND: dict[str, tuple[str, str, str]] = {
 
 @pytest.mark.parametrize("name", BEYOND)
 def test_sizes_go_beyond_the_numbers_of_the_source(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    source, before, after = BEYOND[name]
-    assert ttx.port(source).kernels[0].proof is not None
-    change = rewritten(before, after)
-    monkeypatch.setattr(porting, "skeleton", lambda kernel, family: change(skeleton(kernel, family)))
-    (kernel,) = ttx.port(source).kernels
-    assert kernel.draft is not None
-    assert kernel.draft.difference is not None, kernel.draft.reason
+    check_shown(*BEYOND[name], monkeypatch)
 
 
 def test_numbers_are_those_of_what_the_kernel_uses() -> None:
@@ -213,17 +230,9 @@ __global__ void doubled(int n, const float *x, float *y) {
 
 
 def test_each_thread_takes_several_elements(monkeypatch: pytest.MonkeyPatch) -> None:
-    launched: list[tuple[int, int]] = []
-    original = proving.launch_of
-
-    def recorded(*arguments: Any) -> Any:
-        launch = original(*arguments)
-        launched.append((int(launch.numbers["n"]), launch.launch.grid[0] * launch.launch.threads[0]))
-        return launch
-
-    monkeypatch.setattr(proving, "launch_of", recorded)
+    launches = recorded_launches(monkeypatch)
     assert ttx.port(PERSISTENT).proof is not None
-    assert any(elements >= 2 * threads for elements, threads in launched)
+    assert any(int(trial.numbers["n"]) >= 2 * trial.launch.grid[0] * trial.launch.threads[0] for trial in launches)
 
 
 def check_draft(ported: porting.Port) -> None:
@@ -249,8 +258,7 @@ def check_draft(ported: porting.Port) -> None:
 
 def test_the_first_element_that_differs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The values are those of NumPy, for the inputs that the proof says."""
-    change = rewritten("y[by * block, 0]", "y[0, 0]")
-    monkeypatch.setattr(porting, "skeleton", lambda kernel, family: change(skeleton(kernel, family)))
+    rewrite("y[by * block, 0]", "y[0, 0]", monkeypatch)
     (kernel,) = ttx.port(SOFTMAX).kernels
     assert kernel.draft is not None
     difference = kernel.draft.difference
