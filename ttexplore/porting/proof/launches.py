@@ -289,16 +289,13 @@ class _Launching:
                 self.sizes[name] = lengths[min(equal)]
                 continue
             exact, block = self.exact(name), self.block_of(name)
-            if self.beyond and name == self.odd and not exact:
-                size = self.size_beyond(name, block, is_power=exact == 0)
-                used.add(size)
-                self.sizes[name] = size
-                lengths |= dict.fromkeys(self.lengths_of(name), size)
-                continue
+            is_beyond = bool(self.beyond) and name == self.odd and not exact
             kind = "odd sizes" if name == self.odd else self.kind
             if name in whole_blocks(self.axes):
                 kind = "other multiples" if kind == "other multiples" else "multiples of blocks"
-            if exact is not None:
+            if is_beyond:
+                size = self.size_beyond(name, block, is_power=exact == 0)
+            elif exact is not None:
                 size = exact or (16, 8, 4, 8)[self.number]
             elif self.covered(name) and kind in _MULTIPLES:
                 size = 16 if self.number == 0 else 4
@@ -310,7 +307,8 @@ class _Launching:
                 size = block * (2, 3, 2)[number % 3] + max(1, block // 2 - 1)
             else:
                 size = max(1, block - 1 - number)
-            while exact is None and size in used and kind != "smaller than a block":
+            is_free = exact is None and not is_beyond and kind != "smaller than a block"
+            while is_free and size in used:
                 size += block if kind in _MULTIPLES else 1 if (size + 1) % block else 2
             used.add(size)
             self.sizes[name] = size
