@@ -292,7 +292,7 @@ def _size_of_array(node: Node, file: _File) -> int:
     while declaration.type != "declaration" and declaration.parent is not None:
         declaration = declaration.parent
     kind = _base(_text(declaration.child_by_field_name("type") or declaration))
-    return int(elements) * (2 if _DTYPES.get(file.aliases.get(kind, kind)) in ("float16", "bfloat16") else 4)
+    return int(elements) * (2 if _is_half(file.aliases.get(kind, kind)) else 4)
 
 
 def _shadowed(function: Node) -> Refused | None:
@@ -1161,7 +1161,7 @@ class _CudaEvaluation:
             name = "" if side is None else _root(_text(side))
             if name not in begins or name in steps:
                 return unknown
-            if any(_mentions(update.child_by_field_name("right"), begun) for begun in begins):
+            if _mentions(update.child_by_field_name("right"), *begins):
                 # Its steps are not all the same.
                 return unknown
             if update.type == "update_expression":
@@ -1180,7 +1180,7 @@ class _CudaEvaluation:
         )
         if operator not in ("<", "<=") or name not in begins or not begins.keys() <= steps.keys():
             return unknown
-        if any(_mentions(condition.child_by_field_name("right"), begun) for begun in begins):
+        if _mentions(condition.child_by_field_name("right"), *begins):
             return unknown
         end = place_of(self.value(condition.child_by_field_name("right")))
         start = begins[name]
@@ -2134,8 +2134,10 @@ def _begins_anew(name: str, body: Node) -> bool:
     return sets and is_always and not any(_text(node) == name for node in _nodes(right))
 
 
-def _mentions(node: Node | None, name: str) -> bool:
-    return node is not None and any(_text(descendant) == name.split(".")[0] for descendant in _nodes(node))
+def _mentions(node: Node | None, *paths: str) -> bool:
+    """Whether code has one of some variables, or of what they are parts of."""
+    roots = {path.split(".")[0] for path in paths}
+    return node is not None and any(_text(descendant) in roots for descendant in _nodes(node))
 
 
 def _is_half(kind: str) -> bool:
