@@ -19,6 +19,7 @@ T = TypeVar("T")
 
 # What has no parts, by exact types.
 LEAVES = frozenset[type[ir.Expr]]([ir.Var, tirx.IntImm, tirx.FloatImm, ir.StringImm])
+COMPARISON_TYPES = frozenset[type[ir.Expr]]([tirx.LT, tirx.LE, tirx.GT, tirx.GE, tirx.EQ, tirx.NE])
 
 
 def parts_of(expression: ir.Expr) -> list[ir.Expr]:

@@ -17,7 +17,7 @@ from ttexplore.errors import TTExploreError, Unsupported
 from ttexplore.ir.adapter import span_of, with_variables
 from ttexplore.ir.arithmetic.deep import Deep, deep
 from ttexplore.ir.build import dtype_of, op, scope_of, shape_of, variable
-from ttexplore.ir.dag import nodes_of
+from ttexplore.ir.dag import COMPARISON_TYPES, nodes_of, parts_of
 from ttexplore.ir.dataflow import loads_of, nest_of
 from ttexplore.ir.operations.storage import tile_grid
 from ttexplore.ir.rewrite import Rule
@@ -65,17 +65,14 @@ _MOVE = Rule("value kept apart", "A value is copied within DST to the tiles that
 _PACK = Rule("pack", "The packer moves the tiles of a result from DST to a circular buffer.")
 
 
-_COMPARISONS = (tirx.EQ, tirx.NE, tirx.LT, tirx.LE, tirx.GT, tirx.GE)
-
-
 def refuse_comparisons(statement: tirx.Stmt) -> None:
     """Refuse comparisons of elements of float32 with each other where the FPU is to compute. It cuts to TF32 what it
     gets, and the SFPU does not: what is equal in the kernel, as a maximum and the element that it is, is not there.
     Raises Unsupported."""
     for store in nest_of(statement)[1]:
         for node in nodes_of(store.value):
-            if isinstance(node, _COMPARISONS) and all(
-                any(dtype_of(load.source) == "float32" for load in loads_of(side)) for side in (node.a, node.b)
+            if type(node) in COMPARISON_TYPES and all(
+                any(dtype_of(load.source) == "float32" for load in loads_of(side)) for side in parts_of(node)
             ):
                 raise Unsupported(
                     "L002",

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from tvm import ir, sym, tirx
 
 from ttexplore.ir.build import constant, dtype_of
-from ttexplore.ir.dag import nodes_of, parts_of, with_parts
+from ttexplore.ir.dag import COMPARISON_TYPES, nodes_of, parts_of, with_parts
 from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite
 from ttexplore.passes.normalize.decisions.loaded_blocks import LoadedBlocks
@@ -19,7 +19,6 @@ from ttexplore.passes.normalize.decisions.loaded_scalars import with_values
 _LARGEST_INDEX = 2**24
 # What is added to an index (1), or taken away from it (-1).
 _Term = tuple[ir.Expr, int]
-_COMPARED = tirx.LT | tirx.LE | tirx.GT | tirx.GE | tirx.EQ | tirx.NE
 
 
 def with_compared_indices(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
@@ -48,7 +47,7 @@ class _ComparedIndices(Context):
         loops, body = parallel_body(statement)
         values = [inner.value for inner in body if isinstance(inner, tirx.Bind | tirx.BufferStore)]
         candidates = [
-            node for value in values for node in nodes_of(value) if isinstance(node, _COMPARED) and loads_of(node)
+            node for value in values for node in nodes_of(value) if type(node) in COMPARISON_TYPES and loads_of(node)
         ]
         if not candidates:
             return None

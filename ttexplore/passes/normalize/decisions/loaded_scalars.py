@@ -12,7 +12,7 @@ from ttexplore.ir.adapter import call, elements, span_of
 from ttexplore.ir.arithmetic.limited import condition_of
 from ttexplore.ir.arithmetic.sizes import constant_extents, extents_of
 from ttexplore.ir.build import arguments, attribute, constant, op_name, runs, with_arguments, with_nest, with_value
-from ttexplore.ir.dag import nodes_of, parts_of, replaced, with_parts
+from ttexplore.ir.dag import COMPARISON_TYPES, nodes_of, parts_of, replaced, with_parts
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
 from ttexplore.ir.operations.atomics import ATOMIC
 from ttexplore.ir.operations.quantified import Quantified, deciding_load, quantified_of
@@ -74,7 +74,7 @@ class _Choices(Context):
         values: dict[ir.Expr, ir.Expr] = {}
         for value in (inner.value for inner in body if isinstance(inner, tirx.Bind | tirx.BufferStore)):
             for node in nodes_of(value):
-                if node not in values and isinstance(node, _COMPARED) and self.is_decided(node, inside):
+                if node not in values and type(node) in COMPARISON_TYPES and self.is_decided(node, inside):
                     name = tirx.Var("choice", "int32")
                     bindings.append(tirx.Bind(name, tirx.Select(node, tirx.const(1, "int32"), tirx.const(0, "int32"))))
                     values[node] = tirx.NE(name, tirx.const(0, "int32"))
@@ -89,7 +89,6 @@ class _Choices(Context):
         )  # fmt: skip
 
 
-_COMPARED = tirx.LT | tirx.LE | tirx.GT | tirx.GE | tirx.EQ | tirx.NE
 _NAMED = (
     StatementRule("choice", "A condition that is alike for all elements gets a name before them.", _Choices.nest),
 )
