@@ -25,7 +25,8 @@ from ttexplore.ir.build import (
 )
 from ttexplore.ir.dag import nodes_of
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body, same_indices
-from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite, walk
+from ttexplore.ir.operations.by_thread import written_buffer
+from ttexplore.ir.rewrite import Context, Firings, StatementRule, bodies, rewrite, walk
 from ttexplore.ops import language as tl
 from ttexplore.passes.normalize.blocks.plain_elements import flattened
 from ttexplore.passes.normalize.decisions.loaded_blocks import LoadedBlocks
@@ -76,11 +77,9 @@ class _ComputedBranches(Context):
 
     def are_elements(self, branch: tirx.IfThenElse) -> bool:
         """Whether a branch does nothing but store elements of blocks, also where its condition does not hold."""
-        bodies = [branch.then_case, *([] if branch.else_case is None else [branch.else_case])]
-        for statement in (inner for body in bodies for inner in statements(body)):
+        for statement in (inner for body in bodies(branch) for inner in statements(body)):
             if is_parallel(statement):
-                inner_statements = [*walk(statement)]
-                if not all(self.is_element(inner) for inner in inner_statements):
+                if not all(map(self.is_element, walk(statement))):
                     return False
             elif isinstance(statement, tirx.IfThenElse):
                 if not self.are_elements(statement):
@@ -117,9 +116,9 @@ class _ComputedBranches(Context):
         """The blocks that nothing outside of a branch uses, and that each side overwrites before it reads them."""
         inside, everywhere = (_uses(walk(body)) for body in (branch, self.function.body))
         blocks = {buffer for buffer, count in inside.items() if everywhere[buffer] == count}
-        for body in (branch.then_case, branch.else_case):
+        for body in bodies(branch):
             for buffer in [*blocks]:
-                uses = [nested for nested in ([] if body is None else statements(body)) if _uses(walk(nested))[buffer]]
+                uses = [nested for nested in statements(body) if _uses(walk(nested))[buffer]]
                 if uses and not _overwrites(uses[0], buffer):
                     blocks.remove(buffer)
         return blocks
@@ -145,8 +144,7 @@ def _chosen(branch: tirx.IfThenElse, around: ir.Expr | None, private: set[tirx.B
     """The statements of a branch, in which conditions choose what they store; `around` is the condition around it."""
     before: list[tirx.Stmt] = []
     condition = branch.condition if around is None else tirx.And(around, branch.condition)
-    written = {store.buffer for store in walk(branch) if isinstance(store, tirx.BufferStore)}
-    written |= {region.source for copy in walk(branch) if runs(copy, tl.FILL, tl.COPY) for region in regions(copy)[-1:]}
+    written = set(map(written_buffer, walk(branch)))
     if any(load.source in written for load in loads_of(condition)):
         # What the sides store must not change which of them runs.
         copied = allocation("chosen", (1,), "int32", "local.var", branch.span)
