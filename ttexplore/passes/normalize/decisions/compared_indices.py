@@ -8,6 +8,7 @@ from collections.abc import Collection
 
 from tvm import ir, sym, tirx
 
+from ttexplore.analysis.expressions import LARGEST_INDEX
 from ttexplore.ir.build import constant, dtype_of
 from ttexplore.ir.dag import COMPARISON_TYPES, nodes_of, parts_of, with_parts
 from ttexplore.ir.dataflow import is_on_chip, loads_of, parallel_body
@@ -15,8 +16,6 @@ from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite
 from ttexplore.passes.normalize.decisions.loaded_blocks import LoadedBlocks
 from ttexplore.passes.normalize.decisions.loaded_scalars import with_values
 
-# What float32 holds exactly.
-_LARGEST_INDEX = 2**24
 # What is added to an index (1), or taken away from it (-1).
 _Term = tuple[ir.Expr, int]
 
@@ -75,11 +74,11 @@ class _ComparedIndices(Context):
             for term in terms:
                 varies = constant(term[0]) is not None or any(node in inside for node in nodes_of(term[0]))
                 (varying if varies else alike).append(term)
-            if not varying or not alike or max(map(abs, self.bounds.range(index))) <= _LARGEST_INDEX:
+            if not varying or not alike or max(map(abs, self.bounds.range(index))) <= LARGEST_INDEX:
                 continue
             varying_sum, alike_sum = _sum(varying), _sum(alike)
             least, most = self.bounds.range(varying_sum)
-            if max(-least, most) >= _LARGEST_INDEX or not self.is_natural(alike_sum):
+            if max(-least, most) >= LARGEST_INDEX or not self.is_natural(alike_sum):
                 continue
             below, above = tirx.const(min(least, 0) - 1, "int32"), tirx.const(most + 1, "int32")
             limit = tirx.Var("limit", "int32")
