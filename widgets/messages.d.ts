@@ -407,8 +407,8 @@ export type Question =
   | { do: "advice"; variant: string }
   /** The lane for an architecture; for the first that there is, if it is empty. */
   | { do: "gpu"; variant: string; arch: string }
-  /** The module of the tab GPU. */
-  | { do: "module" }
+  /** The module of a tab. */
+  | { do: "module"; name: "gpu" | "whatif" }
   /** `unused` are variants that edits gave and no page shows any more. */
   | { do: "edit"; text: string; unused: string[] }
   /** All that goes on but edits, or the edit with this id. */

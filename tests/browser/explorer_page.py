@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import BrowserContext, Locator, Page, Route
 
 from ttexplore import Exploration
-from ttexplore.views.assets import widget_module, widget_style
+from ttexplore.views.assets import late_module, widget_module, widget_style
 from ttexplore.views.explorer import packed
 from ttexplore.views.steps.step_changes import changed_files, step_changes
 
@@ -30,6 +30,7 @@ INPUTS = [["random", "normally distributed", True], ["ones", "1 everywhere", Fal
 # As on a slow machine: what does not wait for it fails each time.
 _UNPACKING_MS = 30
 
+_WHAT_IF = json.dumps(late_module("whatif")).replace("<", "\\u003c")
 _MODEL = """
 // Not those of a test that sets the clock.
 const {setTimeout: start, requestAnimationFrame: nextFrame} = window;
@@ -58,7 +59,12 @@ class Model {
   off(name, listener) { this.heard.set(name, (this.heard.get(name) || []).filter((one) => one !== listener)); }
   emit(name, ...values) { for (const one of this.heard.get(name) || []) one(...values); }
   count() { return [...this.heard.values()].flat().length; }
-  send(message) { window.sent.push(message); }
+  send(message) {
+    // Python has it at hand; tests ask what else is sent.
+    if (message.name !== "whatif") return window.sent.push(message);
+    const answer = after(start, UNPACKING_MS).then(() => this.emit("msg:custom", {id: message.id, state: "done", module: WHATIF}));
+    unpacked = Promise.allSettled([unpacked, answer, answer.then(() => after(start, UNPACKING_MS))]);
+  }
 }
 window.mount = async (packed, state, displays) => {
   const {default: widget} = await import("/explorer.js");
@@ -99,7 +105,7 @@ def serve(context: BrowserContext) -> None:
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>explorer</title>'
         '<meta name="color-scheme" content="light dark">'
         f"<style>{widget_style()}body{{margin:0;background:light-dark(#fff,#14171c)}}</style></head>"
-        f"<body><main></main><script>const UNPACKING_MS = {_UNPACKING_MS};{_MODEL}</script></body></html>"
+        f"<body><main></main><script>const UNPACKING_MS = {_UNPACKING_MS}, WHATIF = {_WHAT_IF};{_MODEL}</script></body></html>"
     )
     files = {"/": (page, "text/html; charset=utf-8"), "/explorer.js": (widget_module(), "text/javascript")}
 
@@ -134,6 +140,8 @@ class ExplorerPage:
 
     def tab(self, name: str) -> None:
         self.find("[aria-label=views]").get_by_role("tab", name=name, exact=True).click()
+        if name == "What if":
+            self.find(".whatifview").or_(self.find(".runview .result")).wait_for()
         self.drawn()
 
     def file(self, name: str) -> Locator:

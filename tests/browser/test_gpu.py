@@ -20,7 +20,7 @@ from ttexplore.gpu.beside import Beside
 from ttexplore.porting.linked import linked_source
 from ttexplore.porting.pattern import patterns
 from ttexplore.record import ErrorRecord
-from ttexplore.views.assets import gpu_module
+from ttexplore.views.assets import late_module
 from ttexplore.views.explorer import error_data
 
 NONE = Path("nowhere")
@@ -51,7 +51,7 @@ def asked(explorer: ExplorerPage, what: str, count: int = 1) -> int:
 
 def opened(explorer: ExplorerPage, answer: dict[str, Any], seen: str = "details summary, .card") -> Locator:
     explorer.tab("GPU")
-    explorer.answer({"state": "done", "module": gpu_module()}, question=asked(explorer, "module"))
+    explorer.answer({"state": "done", "module": late_module("gpu")}, question=asked(explorer, "module"))
     explorer.answer(answer, question=asked(explorer, "gpu"))
     pane = explorer.find(".gpuview")
     pane.locator(seen).first.wait_for()
@@ -84,7 +84,7 @@ def test_nothing_is_asked_for_until_the_tab_is_opened(show: Show, recorded: Expl
     assert explorer.sent() == []
     explorer.tab("GPU")
     assert [one["do"] for one in explorer.sent()] == ["module"]
-    explorer.answer({"state": "done", "module": gpu_module()})
+    explorer.answer({"state": "done", "module": late_module("gpu")})
     question = asked(explorer, "gpu")
     assert (explorer.sent()[question]["arch"], explorer.sent()[question]["variant"]) == ("", "")
     explorer.answer({"state": "progress", "text": "TileLang lowers matmul for sm_90a"}, question=question)
@@ -271,7 +271,7 @@ def test_a_page_keeps_the_lanes_that_were_loaded(
     explorer.find("select[aria-label='what stands beside']").select_option("gfx942")
     explorer.find(".gpuview .listing[aria-label='kernel.hip'] .l").first.wait_for()
     page.evaluate("location.hash = 'lowering=without&tab=GPU'")
-    page.locator(".body p").filter(has_text="No GPU lane here: ").wait_for()
+    page.locator(".body p").filter(has_text="Not available: ").wait_for()
 
 
 def test_a_page_without_lanes_does_not_carry_the_module(gemm: Exploration, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.corpus import CORPUS
 from ttexplore import explore
 from ttexplore.options import OPTIONS, option_forms
 from ttexplore.record import Line, StepRecord, to_json
-from ttexplore.views.assets import gpu_module, widget_module, widget_style
+from ttexplore.views.assets import LATE, late_module, widget_module, widget_style
 from ttexplore.views.explorer import ORIGIN_KINDS, ROW_KINDS, packed
 from ttexplore.views.markup import visible
 from ttexplore.views.steps.rows import counts, ir_rows, renames
@@ -146,12 +146,13 @@ def test_the_module_is_small() -> None:
 
 
 def test_the_module_asks_for_nothing_outside() -> None:
-    for text in (widget_module(), widget_style(), gpu_module()):
+    for text in (widget_module(), widget_style(), *map(late_module, LATE)):
         assert not re.findall(r"https?://(?!www\.w3\.org/)|@import|\bfetch\s*\(|XMLHttpRequest", text)
         assert "innerHTML" not in text
-    # The tab GPU is a module of text that Python or the page holds.
-    assert re.findall(r"\bimport\s*\(", widget_module() + gpu_module()) == ["import("]
-    assert re.search(r"(\w+)=URL\.createObjectURL\(new Blob\(.{,40}\)\),[^;]*?await import\(\1\)", widget_module())
+    # The late tabs are modules of text that Python or the page holds.
+    modules = "".join([widget_module(), *map(late_module, LATE)])
+    assert re.findall(r"\bimport\s*\(", modules) == ["import("]
+    assert re.search(r"await import\(URL\.createObjectURL\(new Blob\(", widget_module())
 
 
 def test_every_option_can_be_written_and_its_example_lowers() -> None:

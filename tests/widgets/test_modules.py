@@ -11,7 +11,7 @@ import pytest
 
 from ttexplore.views.explorer import ROW_KINDS, TABS
 from ttexplore.views.steps.origins import ORIGIN_KINDS
-from widgets.build import BUNDLES, FOLDER, NODE, OWN, bundled
+from widgets.build import BUNDLES, FOLDER, NODE, bundled
 
 TESTS = sorted(Path(__file__).parent.glob("*.test.mjs"))
 # What each folder of modules may import.
@@ -35,9 +35,9 @@ def test_every_module_of_the_model_is_tested() -> None:
 
 
 def test_every_module_is_in_the_explorer() -> None:
-    """A view is shown once `explorer.js` or `gpu.js` names it: what nothing imports is in no bundle."""
+    """A view is shown once a bundle's own module names it: what nothing imports is in no bundle."""
     used: set[Path] = set()
-    pending = [FOLDER / "explorer.js", FOLDER / "gpu.js"]
+    pending = [FOLDER / name for name in BUNDLES if name.endswith(".js")]
     while pending:
         if (path := pending.pop().resolve()) not in used:
             used.add(path)
@@ -55,12 +55,6 @@ def test_numbers_mean_the_same_in_python_and_in_the_page() -> None:
     command = [*NODE, "--input-type=module", "--eval", program]
     ran = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=60, check=True)
     assert json.loads(ran.stdout) == [list(ROW_KINDS), list(ORIGIN_KINDS)]
-
-
-def test_no_message_has_a_name_that_bundles_shorten() -> None:
-    """What Python sends under such a name, the page would look for under another one."""
-    names = rf"\b(?:{OWN})\b"
-    assert re.findall(names, (FOLDER / "messages.d.ts").read_text(encoding="utf-8")) == []
 
 
 def test_the_tabs_are_the_same_in_python_and_in_the_page() -> None:

@@ -14,7 +14,7 @@ from ttexplore.given import named
 from ttexplore.options import option_text, parse_options
 from ttexplore.record import JsonObject
 from ttexplore.session.inputs import INPUT_KINDS, Inputs, named_inputs
-from ttexplore.views.assets import gpu_module
+from ttexplore.views.assets import LATE, late_module
 from ttexplore.views.explorer import error_data, packed
 from ttexplore.views.markup import visible
 
@@ -122,7 +122,9 @@ def _core(question: JsonObject) -> tuple[int, int]:
 ANSWERS: Mapping[object, Callable[[Explored, JsonObject, Control], Answer]] = {
     "run": _run, "check": _check, "record": _record, "tile": _tile, "estimate": _estimate, "trace": _trace,
     "costs": _costs, "advice": _advice, "gpu": _gpu,
-    "module": lambda exploration, question, control: ({"module": gpu_module()}, []),
+    "module": lambda exploration, question, control: (
+        {"module": late_module(named("module", str(question["name"]), LATE))}, []
+    ),
 }  # fmt: skip
 
 

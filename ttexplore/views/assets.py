@@ -18,6 +18,10 @@ def widget_folder() -> Path:
     return installed if installed.is_dir() else package.parent / "widgets"
 
 
+# The modules of tabs that most explorers never open.
+LATE = ("gpu", "whatif")
+
+
 @functools.cache
 def widget_module() -> str:
     """The ES module whose default export has `render`, as anywidget wants it."""
@@ -25,9 +29,9 @@ def widget_module() -> str:
 
 
 @functools.cache
-def gpu_module() -> str:
-    """The ES module of the tab GPU, which the explorer asks for when the tab is opened."""
-    return (widget_folder() / "dist" / "gpu.js").read_text(encoding="utf-8")
+def late_module(name: str) -> str:
+    """The ES module of one of the tabs of `LATE`, which the explorer asks for when the tab is opened."""
+    return (widget_folder() / "dist" / f"{name}.js").read_text(encoding="utf-8")
 
 
 @functools.cache

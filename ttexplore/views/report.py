@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import quote
 
-from ttexplore.views.assets import gpu_module, widget_module, widget_style
+from ttexplore.views.assets import late_module, widget_module, widget_style
 from ttexplore.views.explorer import packed
 from ttexplore.views.markup import escape, plural
 
@@ -64,7 +64,7 @@ def report_html(title: str, lowerings: Sequence[Reported]) -> str:
         f'<main>{_index(names, lowerings)}<div id="explorer" class="ttx-filled"></div>'
         f'<div id="static">{"".join(lowering.static for lowering in lowerings)}</div></main>'
         f'<script type="application/json" id="module">{_in_script(widget_module())}</script>'
-        f'<script type="application/json" id="gpu">{_in_script(gpu_module() if with_gpu else "")}</script>'
+        f'<script type="application/json" id="gpu">{_in_script(late_module("gpu") if with_gpu else "")}</script>'
         f'<script type="application/json" id="lowerings">{_in_script(sent)}</script>'
         f'<script type="module">{_START}</script></body></html>\n'
     )

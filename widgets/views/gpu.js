@@ -271,8 +271,7 @@ export function gpuView(store, kernel, brought = []) {
   const follow = (direction) => (lists.find((list) => focusIn(list.element)) ?? theirs).pins.step(direction);
 
   return {
-    // Its name is not the same in every bundle.
-    content: element,
+    element: h("div.runview", element),
     keys: { n: () => follow(1), p: () => follow(-1), N: () => follow(1), P: () => follow(-1) },
     shown: () => { load(arch.value); reveal(); },
   };
