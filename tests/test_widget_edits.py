@@ -6,9 +6,12 @@ import threading
 import time
 from typing import Any
 
+import numpy as np
 import pytest
 
+from tests.corpus.launches import two_products
 from ttexplore import Exploration, explore
+from ttexplore.session.lowering import READ
 from ttexplore.session.widget import ExplorerWidget
 from ttexplore.views.steps.moved import moved_lines
 
@@ -107,3 +110,32 @@ def test_lines_that_were_rewritten_together_are_each_other_in_order() -> None:
     assert moved_lines(["a", "b", "c", "d"], ["a", "x", "d"]) == [0, 1, 1, 2]
     assert moved_lines(["a", "b", "c"], ["c"]) == [-1, -1, 0]
     assert moved_lines([], ["a"]) == []
+
+
+def test_the_text_of_several_launches_is_edited_from_each_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The launch that is shown is lowered anew; what a fork has chosen for it stays, and the first text is the first
+    kernel again."""
+    whole = explore(two_products())
+    widget, said = whole.widget(), list[dict[str, Any]]()
+    monkeypatch.setattr(widget, "_tell", lambda message, buffers=None: said.append(message))
+    assert "edit" not in widget.missing
+    text = whole.kernel.source.text
+    for number, launch in enumerate(whole.launches):
+        name = f"launch {number}"
+        doubled = text.replace("            T.clear(c)\n", "            T.fill(c, 1.0)\n")
+        edited = ask((widget, said), doubled, variant=name, launch=number)
+        lowered = widget._explorations[edited["variant"]]
+        assert (lowered.kernel.name, edited["error"]) == (launch.kernel.name, None)
+        arrays = [np.ones(tensor.shape) for tensor in launch._tensors(READ)]
+        plain, other = (one.run(backend="interpreter", inputs=arrays).outputs[0] for one in (launch, lowered))
+        np.testing.assert_array_equal(other, plain + 1.0)
+        fork = {"id": "2", "do": "fork", "options": {"policy": "strided"}, "target": whole.target.name}
+        widget._answer({**fork, "variant": name}, threading.Event())
+        forked = said[-1]["variant"]
+        again = ask((widget, said), doubled, variant=forked, launch=number)
+        assert widget._explorations[again["variant"]].plan.options["policy"] == "strided"
+        back = ask((widget, said), text, variant=edited["variant"], launch=number)
+        assert widget._explorations[back["variant"]].trace.steps[-1].after.text == launch.trace.steps[-1].after.text
+    alone = text[: text.rindex("        with T.Kernel")]
+    fewer = ask((widget, said), alone, variant="launch 1", launch=1)
+    assert widget._explorations[fewer["variant"]].kernel.name != "kernel_2"

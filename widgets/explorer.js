@@ -17,6 +17,7 @@ import { besideChip } from "./parts/beside.js";
 import { player } from "./parts/clock.js";
 import { all, button, chip, classed, closest, focusIn, focusOn, h, heading, link, put, quiet, set } from "./parts/dom.js";
 import { estimateBadge } from "./parts/estimate.js";
+import { launchBar, variantOf } from "./parts/launches.js";
 import { heightBar } from "./parts/panes.js";
 import { followRecordings } from "./parts/record.js";
 import { tabList } from "./parts/tabs.js";
@@ -60,7 +61,13 @@ const TABS = Object.keys(VIEWS);
 /** @param {{ model: Model, el: HTMLElement }} where */
 async function render({ model, el }) {
   const start = performance.now();
-  const lowering = await unpacked(model.get("data"));
+  const left = model.get("here") ?? {};
+  const launches = model.get("launches") ?? [];
+  const wanted = { ...model.get("place"), ...left }.launch;
+  // The one that is asked for, else the one that failed.
+  const at = launches.findIndex(({ name, failed }) => (wanted ? name === wanted : failed));
+  const launch = Math.max(0, at);
+  const lowering = await unpacked((launches[launch] ?? { data: model.get("data") }).data);
   const root = h("div.ttx-explorer", { tabindex: "0", role: "region", label: `exploration of ${lowering.kernel}`, "data-lm-suppress-shortcuts": "true" });
   el.append(root);
   if (lowering.form !== FORM) {
@@ -71,17 +78,17 @@ async function render({ model, el }) {
   explainTerms(root, lowering.terms);
   const remembered = new Remembered(model);
   const store = opened(lowering, {
-    first: kernelText(lowering), remembered, wrap: remembered.numbers("wrap", [OFF])[0] === ON, wrapCode: remembered.numbers("wrapCode", [ON])[0] === ON,
+    first: kernelText(lowering), launch, variant: launches.length ? variantOf(launch) : "", remembered, wrap: remembered.numbers("wrap", [OFF])[0] === ON, wrapCode: remembered.numbers("wrapCode", [ON])[0] === ON,
     backends: model.get("backends") || [], kinds: model.get("inputs") || [], targets: model.get("targets") || [lowering.target], stale: stale(),
   });
-  const left = model.get("here") ?? {};
   goTo(store, { ...model.get("place"), ...left }, TABS);
   const kernel = new Kernel(model, () => store.state.variant, (reason) => store.set({ stale: reason || stale(), say: reason || "the notebook's kernel is there again" }));
 
   store.on(["tab", "step", "pinned", "file", "lowering"], (state) => {
     if (state.original) return;
     const text = kernelText(state.lowering);
-    model.set?.("here", text === state.first ? placeOf(state) : { ...placeOf(state), text });
+    const name = launches[state.launch]?.name;
+    model.set?.("here", { ...placeOf(state), ...(name && { launch: name }), ...(text !== state.first && { text }) });
     if (kernel.live) model.save_changes?.();
   });
   lowerDrafts(store, kernel);
@@ -120,7 +127,7 @@ async function render({ model, el }) {
     });
   }
   const search = finder(store, root);
-  root.append(head, banner, h("div.desk", search.element, body), heightBar(remembered, root), live, help);
+  root.append(head, launchBar(store, launches, model.get("chain") ?? "") ?? "", banner, h("div.desk", search.element, body), heightBar(remembered, root), live, help);
 
   const chips = h("span.pictures", beside, chip("search", search.open, { title: "/" }), fullScreen, chip("?", () => help.showModal(), { label: "keys" }));
   store.on(["lowering"], ({ lowering, before }) => put(head,

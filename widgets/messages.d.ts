@@ -5,8 +5,11 @@
 
 /** What the widget's model holds. A page without Python has some of it. */
 export interface Traits {
-  /** A `Lowering`, as deflated JSON. */
+  /** A `Lowering`, as deflated JSON; empty where there are several launches. */
   data: Bytes;
+  /** The launches of a kernel with several, and a drawing of them. */
+  launches?: LaunchState[];
+  chain?: string;
   /** A `Recording`, as deflated JSON: what a page brings along. */
   timeline?: Bytes;
   backends?: Backend[];
@@ -38,12 +41,15 @@ export interface Traits {
   module?: string;
 }
 
+/** A launch, how far its lowering came, and that lowering. */
+export interface LaunchState { name: string; state: string; failed: boolean; data: Bytes }
+
 export type Bytes = ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 /** A backend, why it cannot run (empty where it can), whether it has a choice of arithmetic, and its limit in seconds. */
 export interface Backend { name: string; missing: string; arithmetic: boolean; limit: number | null }
 /** A tab, the letter of a step, numbers of kernel lines with commas between, the name of a file. */
-/** `lowering` is one that a link names and the page lacks. */
-export interface Place { lowering?: string; tab?: string; step?: string; pin?: string; file?: string }
+/** `lowering` is one that a link names and the page lacks, `launch` the name of one of several. */
+export interface Place { lowering?: string; launch?: string; tab?: string; step?: string; pin?: string; file?: string }
 export type Arrangement = Record<string, number[]>;
 /** A question in progress, asked `since` then, in seconds since 1970; `words` say what was asked for. */
 export interface Running { id: string; do: Exclude<Question["do"], "advice" | "cancel" | "costs" | "edit" | "estimate" | "gpu" | "module" | "trace" | "waiting">; variant: string; words: string; since: number }
@@ -409,8 +415,8 @@ export type Question =
   | { do: "gpu"; variant: string; arch: string }
   /** The module of a tab. */
   | { do: "module"; name: "gpu" | "whatif" }
-  /** `unused` are variants that edits gave and no page shows any more. */
-  | { do: "edit"; text: string; unused: string[] }
+  /** `unused` are variants that edits gave and no page shows any more; `launch` is the one of several that is lowered. */
+  | { do: "edit"; text: string; unused: string[]; launch: number }
   /** All that goes on but edits, or the edit with this id. */
   | { do: "cancel"; edit?: string }
   /** What has not been answered when a lost connection is back. */

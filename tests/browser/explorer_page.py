@@ -62,14 +62,16 @@ class Model {
   send(message) {
     // Python has it at hand; tests ask what else is sent.
     if (message.name !== "whatif") return window.sent.push(message);
-    const answer = after(start, UNPACKING_MS).then(() => this.emit("msg:custom", {id: message.id, state: "done", module: WHATIF}));
+    const message_back = {id: message.id, state: "done", module: WHATIF};
+    const answer = after(start, UNPACKING_MS).then(() => this.emit("msg:custom", message_back));
     unpacked = Promise.allSettled([unpacked, answer, answer.then(() => after(start, UNPACKING_MS))]);
   }
 }
 window.mount = async (packed, state, displays) => {
   const {default: widget} = await import("/explorer.js");
-  const data = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
-  const model = new Model({data, ...state});
+  const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const launches = (state.launches ?? []).map((one) => ({...one, data: bytes(one.data)}));
+  const model = new Model({data: bytes(packed), ...state, launches});
   window.models.push(model);
   for (let k = 0; k < displays; k++) {
     const el = document.body.firstElementChild.appendChild(document.createElement("div"));
@@ -105,7 +107,8 @@ def serve(context: BrowserContext) -> None:
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>explorer</title>'
         '<meta name="color-scheme" content="light dark">'
         f"<style>{widget_style()}body{{margin:0;background:light-dark(#fff,#14171c)}}</style></head>"
-        f"<body><main></main><script>const UNPACKING_MS = {_UNPACKING_MS}, WHATIF = {_WHAT_IF};{_MODEL}</script></body></html>"
+        f"<body><main></main><script>const UNPACKING_MS = {_UNPACKING_MS}, WHATIF = {_WHAT_IF};{_MODEL}</script>"
+        "</body></html>"
     )
     files = {"/": (page, "text/html; charset=utf-8"), "/explorer.js": (widget_module(), "text/javascript")}
 

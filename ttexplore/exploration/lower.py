@@ -153,11 +153,18 @@ def edited(exploration: Exploration, text: str) -> Exploration:
     return lower_text(exploration, text_of("the text of the kernel", text), FREE)
 
 
-def lower_text(exploration: Exploration, text: str, control: Control) -> Exploration:
-    """As :func:`edited`, ended by `control`."""
+def lower_text(
+    exploration: Exploration, text: str, control: Control, of: tuple[Exploration, int] | None = None
+) -> Exploration:
+    """As :func:`edited`, ended by `control`. Where the exploration is one of a launch, `of` is that of the whole
+    kernel, whose text it is, and the position of the launch; if there are fewer then, the last takes its place."""
+    whole, number = of or (exploration, 0)
     with control.watched("the lowering"):
         with machine(exploration.target), errors_of_ours("reading the kernel"):
-            traced = edited_kernel(exploration.kernel, text)
+            traced = edited_kernel(whole.kernel, text)
+            if of:
+                launches = launches_of(traced)
+                traced = launches[min(number, len(launches) - 1)]
         return _with(exploration, traced, exploration.target, exploration.options, control)
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _PLACE = ("tab", "step", "pin", "file")
 
 
-def _rows(explored: Explored) -> list[LaunchRow]:
+def launch_rows(explored: Explored) -> list[LaunchRow]:
     """What goes from launch to launch."""
     return [
         LaunchRow(
@@ -49,7 +49,7 @@ def _rows(explored: Explored) -> list[LaunchRow]:
 def headline(explored: Explored) -> str:
     state = explored._lowerings[0].state
     if explored._is_several:
-        failed = [f"{row.name} {row.state}" for row in _rows(explored) if row.failed]
+        failed = [f"{row.name} {row.state}" for row in launch_rows(explored) if row.failed]
         state = failed[0] if failed else plural(len(explored.launches), "launch")
     return f"<exploration of {explored.kernel.name} for {explored.target.name}: {state}>"
 
@@ -57,18 +57,15 @@ def headline(explored: Explored) -> str:
 def text(explored: Explored) -> str:
     if not explored._is_several:
         return exploration_text(explored.trace, explored.plan, explored.target)
-    table = launches_text(explored.kernel.name, explored.target.name, _rows(explored))
+    table = launches_text(explored.kernel.name, explored.target.name, launch_rows(explored))
     return "\n\n".join([table, *map(str, explored.launches)])
 
 
 def html(explored: Explored) -> str:
     if not explored._is_several:
         return exploration_html(explored.trace, explored.target, explored.plan)
-    return _summary(explored) + "".join(launch._repr_html_() for launch in explored.launches)
-
-
-def _summary(explored: Explored) -> str:
-    return launches_html(explored.kernel.name, explored.target.name, _rows(explored))
+    summary = launches_html(explored.kernel.name, explored.target.name, launch_rows(explored))
+    return summary + "".join(launch._repr_html_() for launch in explored.launches)
 
 
 def static(explored: Explored) -> Static:
@@ -118,15 +115,9 @@ def view(
 
 
 def display(explored: Explored, location: Mapping[str, str]) -> None:
-    """Show the widget, and below it the static page for readers without a running kernel; of several launches which
-    tensors go from one to another, and below that the explorers of all."""
+    """Show the widget, and below it the static page for readers without a running kernel."""
     from IPython.display import publish_display_data  # pyright: ignore[reportUnknownVariableType]
 
-    if explored._is_several:
-        publish_display_data({"text/html": _summary(explored), "text/plain": repr(explored)})
-        for launch in explored.launches:
-            launch._display(location)
-        return
     still = still_html(explored._repr_html_())
     publish_display_data({**explored.widget(location).view(), "text/html": PLACE, "text/plain": repr(explored)})
     publish_display_data({"text/html": still})

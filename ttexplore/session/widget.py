@@ -27,9 +27,11 @@ from ttexplore.errors import TTExploreError, UsageError, refuse_cancelled
 from ttexplore.record import ErrorRecord, JsonObject, lines_of
 from ttexplore.session.answers import ANSWERS, Answer, failure_data, wrong_option
 from ttexplore.session.inputs import INPUT_KINDS
+from ttexplore.session.pages import launch_rows
 from ttexplore.target import TARGETS
 from ttexplore.views.assets import widget_module, widget_style
 from ttexplore.views.explorer import error_data, packed
+from ttexplore.views.figures.launch_chain import launch_chain_svg
 from ttexplore.views.markup import visible
 from ttexplore.views.steps.moved import moved_lines
 from ttexplore.views.steps.step_changes import changed_files, step_changes
@@ -57,6 +59,9 @@ class ExplorerWidget(anywidget.AnyWidget):
     _esm = widget_module()
     _css = widget_style()
     data = traitlets.Bytes().tag(sync=True)
+    # Of several launches each: "name", "state", "failed", "data"; and a drawing of them.
+    launches = traitlets.List(traitlets.Dict()).tag(sync=True)
+    chain = traitlets.Unicode("").tag(sync=True)
     backends = traitlets.List(traitlets.Dict()).tag(sync=True)
     targets = traitlets.List(traitlets.Unicode()).tag(sync=True)
     # The kinds of inputs: name, description, whether they have a seed.
@@ -76,13 +81,24 @@ class ExplorerWidget(anywidget.AnyWidget):
     running = traitlets.List(traitlets.Dict()).tag(sync=True)
 
     def __init__(self, exploration: Explored, place: Mapping[str, str] | None = None) -> None:
+        several = exploration.launches if exploration._is_several else ()
+        rows = launch_rows(exploration) if several else []
         super().__init__(
-            data=packed(exploration.data), backends=exploration.backends, targets=list(TARGETS),
+            data=b"" if several else packed(exploration.data),
+            launches=[
+                {"name": visible(row.name), "state": row.state, "failed": row.failed, "data": packed(launch.data)}
+                for row, launch in zip(rows, several, strict=True)
+            ],
+            chain=launch_chain_svg(exploration.kernel.name, rows) if several else "",
+            backends=exploration.backends, targets=list(TARGETS),
             inputs=[(kind.name, kind.what, kind.seeded) for kind in INPUT_KINDS.values()],
             missing=exploration.missing, place=dict(place or {}),
         )  # fmt: skip
         self.identity = self.model_id  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue]
-        self._explorations: dict[str, Explored] = {"": exploration}
+        # The whole stands for itself, and its launches have names of their own.
+        self._explorations: dict[str, Explored] = {"": exploration} | {
+            f"launch {number}": launch for number, launch in enumerate(several)
+        }
         self._numbers = itertools.count(1)
         # For each request in progress, by its id, what it does and what cancels it.
         self._running: dict[object, tuple[object, threading.Event]] = {}
@@ -207,7 +223,11 @@ class ExplorerWidget(anywidget.AnyWidget):
         for name in question["unused"]:
             if name:
                 self._explorations.pop(name, None)
-        variant = exploration._with_kernel("lowering another text").lower_text(str(question["text"]), Control(cancel))
+        whole = self._explorations[""]
+        of = (whole._with_kernel("lowering another text"), int(question["launch"])) if whole._is_several else None
+        variant = exploration._with_kernel("lowering another text").lower_text(
+            str(question["text"]), Control(cancel), of
+        )
         data = packed(variant.data)
         refuse_cancelled(cancel)
         moved = moved_lines(*([line.text for line in side.kernel.source.lines] for side in (exploration, variant)))

@@ -43,7 +43,7 @@ export function lowerDrafts(store, kernel) {
     const unused = [...made].filter((one) => one !== state.variant && one !== state.back?.variant);
     unused.forEach((one) => made.delete(one));
     try {
-      const { buffer, variant, moved, error } = await kernel.ask({ do: "edit", text: draftText(state), unused });
+      const { buffer, variant, moved, error } = await kernel.ask({ do: "edit", text: draftText(state), unused, launch: state.launch });
       made.add(variant);
       const other = await unpacked(buffer);
       if (number !== newest) return;

@@ -1,6 +1,7 @@
 // Where a reader is, in words that can be written down: a tab, the letter of a step, kernel lines, a file.
 
 /** @import { Place } from "../messages.js" */
+/** @import { Lowering } from "./lowering.js" */
 /** @import { Explorer, State } from "./state.js" */
 
 import { linesOf, litByLine } from "./lowering.js";
@@ -9,6 +10,12 @@ import { select } from "./state.js";
 /** @param {Pick<State, "lowering" | "tab" | "step" | "pinned" | "file">} state @returns {Place} */
 export function placeOf({ lowering, tab, step, pinned, file }) {
   return { tab, step: lowering.steps[step]?.letter ?? "", pin: linesOf(lowering, pinned).join(), file };
+}
+
+/** What several kernel lines light up together. @param {Lowering} lowering @param {number[]} lines */
+export function litByLines(lowering, lines) {
+  const lit = lines.map((line) => litByLine(lowering, line)).filter((one) => one !== null);
+  return lit.length ? { places: new Set(lit.flatMap(({ places }) => [...places])), from: lit.map(({ from }) => from).join(", ") } : null;
 }
 
 /**
@@ -21,8 +28,7 @@ export function goTo(store, { lowering: other, tab = "", step, pin, file }, tabs
   const { state } = store;
   const { lowering } = state;
   const lines = pin ? pin.split(",") : [];
-  const lit = lines.map((line) => litByLine(lowering, Number(line))).filter((one) => one !== null);
-  const pinned = lit.length ? { places: new Set(lit.flatMap(({ places }) => [...places])), from: lit.map(({ from }) => from).join(", ") } : null;
+  const pinned = litByLines(lowering, lines.map(Number));
   const at = lowering.steps.findIndex(({ letter }) => letter === step);
   const wanted = tabs.find((one) => one.toLowerCase() === tab.toLowerCase());
   const patch = {
@@ -33,7 +39,7 @@ export function goTo(store, { lowering: other, tab = "", step, pin, file }, tabs
   if (at < 0) store.set(patch);
   else select(store, at, patch);
   const lost = [
-    other && `lowering ${other}`, tab && !wanted && `tab ${tab} (there are ${tabs.join(", ")})`, step && at < 0 && `step ${step}`, lit.length < lines.length && `kernel line ${pin}`,
+    other && `lowering ${other}`, tab && !wanted && `tab ${tab} (there are ${tabs.join(", ")})`, step && at < 0 && `step ${step}`, lines.some((line) => !litByLine(lowering, Number(line))) && `kernel line ${pin}`,
     file && !lowering.files.some(({ name }) => name === file) && `file ${file}`,
   ].filter(Boolean).join(", ");
   store.set({ lost: lost && `Not here: ${lost}.` });

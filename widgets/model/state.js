@@ -24,6 +24,7 @@ import { Store } from "./store.js";
  * @property {boolean} updating while the lowering of an edited text takes the place of another: nothing is scrolled
  * @property {Lowering | null} before the other, for a moment, to show what has changed
  * @property {string} variant the name that Python has for the lowering; empty for the first one
+ * @property {number} launch which launch it is of, of several
  * @property {number} step
  * @property {"ir" | "plan"} part
  * @property {string} tab
@@ -86,13 +87,13 @@ import { Store } from "./store.js";
  * The store of an explorer that has just been opened: at the step that failed, with its kernel line pinned, else at
  * the first one that changes the program.
  * @param {Lowering} lowering
- * @param {Pick<State, "backends" | "kinds" | "targets" | "stale" | "remembered" | "wrap" | "wrapCode" | "first">} given
+ * @param {Pick<State, "backends" | "kinds" | "targets" | "stale" | "remembered" | "wrap" | "wrapCode" | "first" | "launch" | "variant">} given
  * @returns {Explorer}
  */
 export function opened(lowering, given) {
   const store = new Store(/** @type {State} */ ({
     lowering, original: null, back: null, draft: null, editing: false, drafting: false,
-    draftError: null, updating: false, before: null, variant: "", step: 0, part: "ir", tab: "Steps", hover: null, pinned: null, query: "", matches: [], found: null,
+    draftError: null, updating: false, before: null, step: 0, part: "ir", tab: "Steps", hover: null, pinned: null, query: "", matches: [], found: null,
     lanes: true, against: -1,
     hidden: new Set(), open: new Set(), collapsed: true, split: false, columns: 1, full: false, file: "", goTo: 0, marks: [], core: null, metric: "work items",
     estimate: null, costs: null, advice: "", noEstimate: "", estimates: new WeakMap(),
