@@ -26,9 +26,9 @@ from tests.steps import LETTERS
 from ttexplore.course.freezing import WIDGET_VIEW
 from ttexplore.errors import UsageError
 from ttexplore.exploration import Check, Exploration, Run
-from ttexplore.ipython import ErrorCard
 from ttexplore.session.runs import edited_listing
 from ttexplore.session.widget import ExplorerWidget
+from ttexplore.views.failures import ErrorCard
 
 KERNEL = """
 @T.prim_func
@@ -220,6 +220,29 @@ def test_the_cells_after_a_failed_one_do_not_run(tmp_path: Path, monkeypatch: py
     assert "the cell defines no kernel" in shown.data["text/html"]
     assert failed.traceback == ["✖ The cell failed: UsageError, see above."]
     assert notebook.cells[2].outputs == []
+
+
+def test_an_error_of_a_call_is_a_card_and_except_sees_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    wrong = "ttx.explore('nowhere.py::kernel')"
+    sources = (
+        "import ttexplore as ttx",
+        f"try:\n    {wrong}\nexcept ttx.errors.UsageError as error:\n    print('caught', error.code)",
+        f"x = 1\ndef call():\n    return {wrong}\ncall()", "%tb", "1 / 0", "1",
+    )  # fmt: skip
+    notebook = new_notebook(cells=[new_code_cell(source) for source in sources])
+    NotebookClient(notebook, kernel_name="python3", timeout=300, allow_errors=True).execute()
+    _, caught, card, whole, other, after = (cell.outputs for cell in notebook.cells)
+    assert [one.output_type for one in caught] == ["stream"]
+    assert caught[0].text.startswith("caught ")
+    shown, failed = card
+    assert "nowhere.py" in shown.data["text/html"]
+    assert 'class="ttx"' in shown.data["text/html"]
+    assert (failed.ename, "nowhere.py" in failed.evalue) == ("UsageError", True)
+    assert failed.traceback == ["✖ UsageError, see above, at line 4: call(). %tb prints the traceback."]
+    assert "Traceback (most recent call last)" in "".join(whole[0].get("traceback", ()) or whole[0].text)
+    assert other[0].ename == "ZeroDivisionError"
+    assert after[0].data["text/plain"] == "1"
 
 
 def test_the_banner_of_a_changed_kernel(shell: Any) -> None:

@@ -40,9 +40,12 @@ _HOMES = {
 }  # fmt: skip
 
 
-# In a notebook that imports ttexplore, `import tilelang` works, too.
-if getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)() is not None:
+# In a notebook that imports ttexplore, `import tilelang` works, too, and errors are cards.
+if (_shell := getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()) is not None:
+    from ttexplore.views.failures import show_cards
+
     accept_pasted_code()
+    show_cards(_shell)
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -10,47 +10,29 @@ import shlex
 import sys
 import traceback
 import types
-from dataclasses import dataclass
 from typing import Any
 
 from IPython.core.magic import Magics, cell_magic, magics_class, no_var_expand
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from ttexplore.backends.registry import DEFAULT_BACKEND
-from ttexplore.characters import Printed
 from ttexplore.cli import add_exploration_options, chosen_target, make_parser, parse_kernel_arguments, parse_words
-from ttexplore.errors import KernelError, TTExploreError, UsageError, from_record, unknown
+from ttexplore.errors import KernelError, TTExploreError, UsageError, unknown
 from ttexplore.exploration import Exploration, explore
 from ttexplore.language.alias import stand_ins
 from ttexplore.language.load import kernels_in
 from ttexplore.language.tracer.spans import error_span
 from ttexplore.options import parse_options
 from ttexplore.pasting import accept_pasted_code
-from ttexplore.record import ErrorRecord, Span, lines_of
-from ttexplore.views.markup import content_id
-from ttexplore.views.steps.diff import error_html
-from ttexplore.views.theme import fragment
+from ttexplore.record import Span, lines_of
+from ttexplore.views.failures import ErrorCard, show_cards
 
 
 def load_ipython_extension(shell: Any) -> None:
     """Implements ``%load_ext ttexplore``."""
     shell.register_magics(ExploreMagics)
     accept_pasted_code()
-
-
-@dataclass(frozen=True)
-class ErrorCard(Printed):
-    """An error, shown in place of a traceback."""
-
-    record: ErrorRecord
-
-    def _repr_html_(self) -> str:
-        label = f"error {self.record.code}".strip()
-        card = error_html(self.record)
-        return fragment(content_id("ttx-error", card), label, card)
-
-    def __repr__(self) -> str:
-        return f"{self.record.kind}: {from_record(self.record)}"
+    show_cards(shell)
 
 
 class CellFailed(Exception):

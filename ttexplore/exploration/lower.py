@@ -158,10 +158,10 @@ def lower_text(
 ) -> Exploration:
     """As :func:`edited`, ended by `control`. Where the exploration is one of a launch, `of` is that of the whole
     kernel, whose text it is, and the position of the launch; if there are fewer then, the last takes its place."""
-    whole, number = of or (exploration, 0)
+    all_launches, number = of or (exploration, 0)
     with control.watched("the lowering"):
         with machine(exploration.target), errors_of_ours("reading the kernel"):
-            traced = edited_kernel(whole.kernel, text)
+            traced = edited_kernel(all_launches.kernel, text)
             if of:
                 launches = launches_of(traced)
                 traced = launches[min(number, len(launches) - 1)]

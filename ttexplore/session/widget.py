@@ -81,24 +81,13 @@ class ExplorerWidget(anywidget.AnyWidget):
     running = traitlets.List(traitlets.Dict()).tag(sync=True)
 
     def __init__(self, exploration: Explored, place: Mapping[str, str] | None = None) -> None:
-        several = exploration.launches if exploration._is_several else ()
-        rows = launch_rows(exploration) if several else []
         super().__init__(
-            data=b"" if several else packed(exploration.data),
-            launches=[
-                {"name": visible(row.name), "state": row.state, "failed": row.failed, "data": packed(launch.data)}
-                for row, launch in zip(rows, several, strict=True)
-            ],
-            chain=launch_chain_svg(exploration.kernel.name, rows) if several else "",
-            backends=exploration.backends, targets=list(TARGETS),
+            **_shown(exploration), backends=exploration.backends, targets=list(TARGETS),
             inputs=[(kind.name, kind.what, kind.seeded) for kind in INPUT_KINDS.values()],
             missing=exploration.missing, place=dict(place or {}),
         )  # fmt: skip
         self.identity = self.model_id  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue]
-        # The whole stands for itself, and its launches have names of their own.
-        self._explorations: dict[str, Explored] = {"": exploration} | {
-            f"launch {number}": launch for number, launch in enumerate(several)
-        }
+        self._explorations = {"": exploration} | _launches(exploration)
         self._numbers = itertools.count(1)
         # For each request in progress, by its id, what it does and what cancels it.
         self._running: dict[object, tuple[object, threading.Event]] = {}
@@ -223,11 +212,7 @@ class ExplorerWidget(anywidget.AnyWidget):
         for name in question["unused"]:
             if name:
                 self._explorations.pop(name, None)
-        whole = self._explorations[""]
-        of = (whole._with_kernel("lowering another text"), int(question["launch"])) if whole._is_several else None
-        variant = exploration._with_kernel("lowering another text").lower_text(
-            str(question["text"]), Control(cancel), of
-        )
+        variant = _edited(self._explorations[""], exploration, question, Control(cancel))
         data = packed(variant.data)
         refuse_cancelled(cancel)
         moved = moved_lines(*([line.text for line in side.kernel.source.lines] for side in (exploration, variant)))
@@ -260,6 +245,31 @@ class ExplorerWidget(anywidget.AnyWidget):
     @property
     def kernel_name(self) -> str:
         return str(self._explorations[""].kernel.name)
+
+
+def _shown(exploration: Explored) -> dict[str, Any]:
+    """What the page gets of the lowering, or of those of all launches."""
+    if not exploration._is_several:
+        return {"data": packed(exploration.data)}
+    rows = launch_rows(exploration)
+    launches = [
+        {"name": visible(row.name), "state": row.state, "failed": row.failed, "data": packed(launch.data)}
+        for row, launch in zip(rows, exploration.launches, strict=True)
+    ]
+    return {"launches": launches, "chain": launch_chain_svg(exploration.kernel.name, rows)}
+
+
+def _launches(exploration: Explored) -> dict[str, Explored]:
+    """Several launches, by the names that their lowerings have beside that of the whole."""
+    launches = exploration.launches if exploration._is_several else ()
+    return {f"launch {number}": launch for number, launch in enumerate(launches)}
+
+
+def _edited(first: Explored, exploration: Explored, question: JsonObject, control: Control) -> Explored:
+    """`exploration` with another text, which is one of the `first`: of several launches, the one that is shown."""
+    action = "lowering another text"
+    of = (first._with_kernel(action), int(question["launch"])) if first._is_several else None
+    return exploration._with_kernel(action).lower_text(str(question["text"]), control, of)
 
 
 def _definitions(cell: str, name: str) -> list[str]:

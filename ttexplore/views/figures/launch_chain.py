@@ -29,25 +29,25 @@ def launch_chain_svg(kernel: str, rows: Sequence[LaunchRow]) -> str:
     identifier = content_id("ttx-chain", repr(rows))
     shapes = [f"<defs>{arrow_marker(identifier + '-a')}</defs>"]
     arrow = f' marker-end="url(#{identifier}-a)"'
-    left, lefts, widths = float(_MARGIN), list[float](), list[float]()
+    x_next, lefts, widths = float(_MARGIN), list[float](), list[float]()
     for number, name in enumerate(names):
-        lefts.append(left)
+        lefts.append(x_next)
         widths.append(_CHARACTER * max(len(name), len(above[number]) + 2, len(below[number]) + 2) + 18)
         between = ways.get((number, number + 1), [])
-        left += widths[-1] + (_CHARACTER * len(_listed(between)) + _GAP if between else _GAP)
+        x_next += widths[-1] + (_CHARACTER * len(_listed(between)) + _GAP if between else _GAP)
     middle, bottom, lanes = _BOX_TOP + _BOX / 2, _BOX_TOP + _BOX, 0
     for (source, reader), tensors in ways.items():
         start, label = lefts[source] + widths[source], _listed(tensors)
         if reader == source + 1:
             way = f"M{start:g} {middle:g}H{lefts[reader] - 1:g}"
-            place = text((start + lefts[reader]) / 2 - 4, middle - 5, label, "m", "s", anchor="middle")
+            told_of = text((start + lefts[reader]) / 2 - 4, middle - 5, label, "m", "s", anchor="middle")
         else:
             lanes += 1
             y = bottom + 14 + _LANE * lanes
             way = f"M{start - 12:g} {bottom:g}V{y:g}H{lefts[reader] + 12:g}V{bottom + 1:g}"
-            place = text((start + lefts[reader]) / 2, y - 4, label, "m", "s", anchor="middle")
+            told_of = text((start + lefts[reader]) / 2, y - 4, label, "m", "s", anchor="middle")
         told = tooltip(f"{', '.join(map(visible, tensors))}: from {names[source]} to {names[reader]}")
-        shapes.append(f"<g>{told}{path(way, 'edge', extra=arrow)}{place}</g>")
+        shapes.append(f"<g>{told}{path(way, 'edge', extra=arrow)}{told_of}</g>")
     for number, row in enumerate(rows):
         x, width = lefts[number], widths[number]
         told = (
@@ -63,7 +63,12 @@ def launch_chain_svg(kernel: str, rows: Sequence[LaunchRow]) -> str:
     height = bottom + (18 if any(below) else 6) + (14 if lanes else 0) + _LANE * lanes
     description = "; ".join(f"{tensor} goes from {names[a]} to {names[b]}" for tensor, a, b in handed)
     return drawing(
-        identifier, f"launches of {visible(kernel)}", description, round(left - _GAP + _MARGIN), height, "".join(shapes)
+        identifier,
+        f"launches of {visible(kernel)}",
+        description,
+        round(x_next - _GAP + _MARGIN),
+        height,
+        "".join(shapes),
     )
 
 
