@@ -352,6 +352,7 @@ def made(n=33):
         ("driver.get_shared_memory_per_block(format='kb')", 1393312 // 1024, 1461120 // 1024),
         ("driver.get_max_dynamic_shared_size_bytes()", 1393312, 1461120),
         ("torch.cuda.get_device_properties('cuda').multi_processor_count", 64, 110),
+        ("torch.cuda.get_device_properties(0).major * 10 + torch.cuda.get_device_properties(0).minor", 80, 80),
         ("10 * torch.cuda.get_device_capability()[0] + torch.cuda.get_device_capability('cuda')[1]", 80, 80),
         ("driver.get_cuda_device_properties(0).shared_memory_per_block", 1393312, 1461120),
         ("3 if torch.cuda.is_available() else 4", 3, 3),

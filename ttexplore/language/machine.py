@@ -12,8 +12,6 @@ from ttexplore.errors import KernelError, unknown
 from ttexplore.target import DEFAULT_TARGET, Target, get_target
 
 _EXPLORED: ContextVar[Target | None] = ContextVar("the target that is explored", default=None)
-# Of the first GPU with bfloat16 and asynchronous copies.
-_LEAST_CAPABILITY = (8, 0)
 _UNITS = {"bytes": 1, "kb": 1024, "mb": 1024 * 1024}
 
 
@@ -39,6 +37,9 @@ class DeviceProperties:
     multi_processor_count: int
     shared_memory_per_block: int
     total_memory: int
+    # Of the first GPU with bfloat16 and asynchronous copies: no chip here has a GPU's later instructions.
+    major: int = 8
+    minor: int = 0
 
     def __getattr__(self, name: str) -> int:
         if name.startswith("__"):
@@ -65,7 +66,7 @@ def get_device_name(_device: object = 0) -> str:
 
 def get_device_capability(_device: object = 0) -> tuple[int, int]:
     """The capability of the GPU whose code asks for the least: no chip here has a GPU's later instructions."""
-    return _LEAST_CAPABILITY
+    return DeviceProperties.major, DeviceProperties.minor
 
 
 def get_num_sms(_device: object = 0) -> int:
