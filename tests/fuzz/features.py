@@ -57,6 +57,9 @@ PAIRS: dict[str, tuple[str, ...]] = {
         "odd sizes", "512 elements",
     ),
     "mixed atomics": ("float32",),
+    "scattered updates": (
+        "float32", "int32", "add", "max", "min", "all", "some", "neighbours", "several blocks", "negative values",
+    ),
     "shifted in place": (*_FLOATS, "int32", "left", "right", "up", "down", "reversed"),
     "function": (*_FLOATS, "int32", "int8", "uint8", "negative values", *_LARGE),
     "reducer": ("float32", "int32", "sum", "max", "min", "rows", "columns", "zero iterations", "odd sizes", *_LARGE),

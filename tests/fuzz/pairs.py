@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 import random
 import re
 import sys
@@ -728,6 +729,36 @@ def _mixed_atomics(draw: Draw, case: Case) -> None:
     ]
 
 
+def _scattered(draw: Draw, case: Case) -> None:
+    """Updates of the rows that an index tensor chooses in each turn of a T.Parallel, the same ones several times."""
+    rows, columns = draw.block(largest=512)
+    dtype, kind = draw.dtype("float32", "int32"), draw.one("add", "max", "min")
+    chosen, blocks = draw.one("all", "some", "neighbours"), draw.one(1, 3)
+    if chosen == "neighbours":
+        kind, columns = "add", -(-columns // 4) * 4
+    draw.note(kind, chosen, *["several blocks"] * (blocks > 1))
+    case.grid = blocks
+    a = draw.tensor("A", (blocks * rows, columns), dtype, (-9, 9))
+    index = draw.tensor("N", (blocks * rows,), "int32", (0, 4))
+    old = draw.tensor("C", (5, columns), dtype, (-9, 9))
+    result = case.wanted["C"] = dict(old)
+    for i, j in places((blocks * rows, columns)):
+        at = index[i,]
+        if chosen != "some" or at > 1:
+            joined = {"add": operator.add, "max": max, "min": min}[kind]
+            result[at, j] = joined(result[at, j], a[i, j])
+    case.lines += [f'a = T.alloc_shared(({rows}, {columns}), "{dtype}")', f"T.copy(A[bx * {rows}, 0], a)"]
+    if chosen == "neighbours":
+        case.lines += [
+            f"for i, j in T.Parallel({rows}, {columns // 4}):",
+            f"    T.atomic_addx4(C[N[bx * {rows} + i], j * 4], a[i, j * 4])",
+        ]
+        return
+    update = f"T.atomic_{kind}(C[row, j], a[i, j])"
+    case.lines += [f"for i, j in T.Parallel({rows}, {columns}):", f"    row = N[bx * {rows} + i]"]
+    case.lines += ["    if row > 1:", f"        {update}"] if chosen == "some" else [f"    {update}"]
+
+
 def _shifted_in_place(draw: Draw, case: Case) -> None:
     """A T.Parallel that reads what its other iterations store: a race."""
     dtype = draw.dtype("float32", "int32", "bfloat16")
@@ -889,6 +920,7 @@ GENERATORS: dict[str, Callable[[Draw, Case], None]] = {
     "view": _view, "reduction": _reduce, "scan": _scan, "quantifier": _quantifier, "loop": _loop, "element": _element,
     "shift": _shift, "arithmetic": _arithmetic, "cast": _cast, "gather": _gather, "part": _part, "product": _product,
     "fill": _fill, "variable": _variable, "partly stored": _partly, "mixed atomics": _mixed_atomics,
+    "scattered updates": _scattered,
     "shifted in place": _shifted_in_place, "function": _function, "reducer": _reducer, "form of loop": _form,
 }  # fmt: skip
 

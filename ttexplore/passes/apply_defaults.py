@@ -39,6 +39,7 @@ from ttexplore.passes.normalize.loops.integers import check_integers
 from ttexplore.passes.normalize.loops.merged_loops import with_merged_loops
 from ttexplore.passes.normalize.loops.parallel_orders import with_ordered_axes, with_ordered_parallel
 from ttexplore.passes.normalize.loops.persistent import with_launched_places
+from ttexplore.passes.normalize.loops.scattered_updates import with_scattered_updates
 from ttexplore.passes.normalize.loops.turn_values import with_turn_values
 from ttexplore.passes.normalize.loops.while_loops import with_counted_loops
 from ttexplore.passes.normalize.loops.wide_indices import with_wide_indices, with_wide_numbers
@@ -205,11 +206,14 @@ def flatten_parallel_nests(program: TirProgram, target: Target) -> TirProgram:
             for k in range(2):                            d[i, j] = d[i, j] + a[i, j] * 1
                 d[i, j] += a[i, j] * k
 
-    A T.Parallel in which nothing is done is left out; loops that count together through one axis become one, and
-    scalar variables that are stored in it become names. Raises Unsupported for loops of unknown or great length, and
-    for stores to tensors under a condition about values of elements.
+    A T.Parallel in which nothing is done is left out; loops that count together through one axis become one, axes along
+    which elements say what T.atomic_add updates become loops, and scalar variables that are stored in it become names.
+    Raises Unsupported for loops of unknown or great length, and for stores to tensors under a condition about values of
+    elements.
     """
-    return _rewritten(program, without_empty_nests, with_merged_loops, with_plain_elements, with_turn_values)
+    return _rewritten(
+        program, without_empty_nests, with_merged_loops, with_scattered_updates, with_plain_elements, with_turn_values
+    )
 
 
 def gather_rows(program: TirProgram, target: Target) -> TirProgram:

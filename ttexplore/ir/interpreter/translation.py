@@ -31,6 +31,7 @@ from ttexplore.ir.build import (
     regions,
     runs,
     scope_of,
+    sequence,
     shape_of,
     statements,
     text_of,
@@ -60,6 +61,7 @@ from ttexplore.ir.operations.groups import COUNTS
 from ttexplore.ir.operations.quantified import Quantified, quantified_of
 from ttexplore.ir.operations.reductions import reduction_of
 from ttexplore.ir.operations.scans import scan_of
+from ttexplore.ir.operations.scattered import turn_by_turn
 from ttexplore.ir.operations.turns import stored_by_turns
 from ttexplore.ops import FORMS
 from ttexplore.ops import language as tl
@@ -490,6 +492,9 @@ class TirWriter(_GeneratorText[ir.Var]):
         self.chosen = around
 
     def parallel(self, s: tirx.Stmt, depth: int) -> None:
+        if isinstance(s, tirx.For) and not self.in_parallel and (turns := turn_by_turn(s)) is not None:
+            self.body(sequence(turns), depth)
+            return
         loops: list[tirx.For] = []
         while isinstance(s, tirx.For) and s.kind == tirx.ForKind.PARALLEL:
             loops.append(s)

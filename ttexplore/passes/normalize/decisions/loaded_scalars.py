@@ -12,7 +12,7 @@ from ttexplore.ir.adapter import call, elements, span_of
 from ttexplore.ir.arithmetic.limited import condition_of
 from ttexplore.ir.arithmetic.sizes import constant_extents, extents_of
 from ttexplore.ir.build import arguments, attribute, constant, op_name, runs, with_arguments, with_nest, with_value
-from ttexplore.ir.dag import COMPARISON_TYPES, nodes_of, parts_of, replaced, with_parts
+from ttexplore.ir.dag import COMPARISON_TYPES, nodes_of, parts_of, replaced, same_expression, with_parts
 from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
 from ttexplore.ir.operations.atomics import ATOMIC
 from ttexplore.ir.operations.quantified import Quantified, deciding_load, quantified_of
@@ -204,8 +204,12 @@ class _ElementNames:
                 indices = [
                     index if constant(index) is not None else tirx.Select(asked, index, zero) for index in indices
                 ]
+            element = tirx.BufferLoad(e.source, indices, e.span)
+            for read in self.made:
+                if isinstance(read, tirx.Bind) and same_expression(read.value, element):
+                    return read.var
             name = tirx.Var(f"{e.source.name}_value", e.ty)
-            self.made.append(tirx.Bind(name, tirx.BufferLoad(e.source, indices, e.span)))
+            self.made.append(tirx.Bind(name, element))
             return name
         if not loads_of(e):
             return e
