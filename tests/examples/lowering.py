@@ -103,7 +103,7 @@ def l010() -> Any:
         with T.Kernel(T.ceildiv(M, 64)) as bx:
             a = T.alloc_shared((64, 64), "bfloat16")
             T.copy(A[bx * 64, 0], a)
-            T.copy(a, A[bx * 64, 0])
+            T.copy(a, A[bx * 32, 0])
 
     return ttx.explore(kernel)
 

@@ -31,9 +31,9 @@ def turn_by_turn(statement: tirx.For) -> list[tirx.Stmt] | None:
     inner = [at for at in loops if at not in outer]
     if not outer or any(constant(at.min) != 0 for at in outer):
         return None
-    inside = _inside(body, inner)
+    inside: list[tirx.Stmt] = _inside(body, inner)
     for at in reversed(outer):
-        inside = [loop(at.loop_var, at.extent, inside, span=at.span)]
+        inside = list[tirx.Stmt]([loop(at.loop_var, at.extent, inside, span=at.span)])
     return inside
 
 
@@ -48,8 +48,13 @@ def _inside(body: list[tirx.Stmt], loops: list[tirx.For]) -> list[tirx.Stmt]:
     names, (*_, last) = [inner for inner in body if isinstance(inner, tirx.Bind)], body
     before = [binding for binding in names if binding.var not in variables]
     rest = [statement for statement in body if not isinstance(statement, tirx.Bind) or statement.var in variables]
-    ends_in_branch = len(names) == len(body) - 1 and isinstance(last, tirx.IfThenElse) and last.else_case is None
-    if ends_in_branch and not _uses_any(last.condition, variables):
+    is_end = len(names) == len(body) - 1
+    if (
+        is_end
+        and isinstance(last, tirx.IfThenElse)
+        and last.else_case is None
+        and not _uses_any(last.condition, variables)
+    ):
         # Whoever asks for the place of an update asks the condition first.
         chosen = _inside([*rest[:-1], *statements(last.then_case)], loops)
         return [*before, when(last.condition, chosen, last.span)]

@@ -15,38 +15,31 @@ from tvm import ir, tirx
 
 from ttexplore.analysis.launch_grid import grid_loops
 from ttexplore.errors import KernelError, TTExploreError, Unsupported
-from ttexplore.ir.adapter import elements, for_of, is_buffer, span_of
+from ttexplore.ir.adapter import elements, is_buffer, span_of
 from ttexplore.ir.arithmetic.index import Key, Range, Variable, convert, value_range, variables
 from ttexplore.ir.arithmetic.limited import full_extents
 from ttexplore.ir.arithmetic.sizes import bound_shape
 from ttexplore.ir.build import (
     attribute,
-    bind,
     constant,
-    loop,
     regions,
     runs,
-    sequence,
     shape_of,
     statements,
-    variable,
-    with_function_body,
 )
 from ttexplore.ir.dataflow import is_on_chip, is_parallel
 from ttexplore.ir.operations.atomics import ATOMIC, HANDED_ON
-from ttexplore.ir.rewrite import Firings, Rule, walk
-from ttexplore.notes import Note, note
+from ttexplore.ir.rewrite import Firings, walk
+from ttexplore.notes import Note
 from ttexplore.ops import language as tl
 from ttexplore.passes.launches.tensor_roles import read_and_written, touched
+from ttexplore.passes.normalize.open_owners import with_owners_of_open_sizes
+from ttexplore.passes.normalize.shared_items import decides, note_on_owner, unknown_place, with_grouped_items
 
 Numbers = NDArray[np.int64]
 _Kind = Literal["load", "store", "update"]
 # More blocks of one tensor than this are not told apart.
 _MOST_BLOCKS = 1 << 24
-
-_OWNER = Rule(
-    "one owner", "Work items that update the same elements of a tensor run on one core, one after another, in order."
-)
 
 
 def with_owners(
@@ -66,15 +59,9 @@ def with_owners(
     shared = read & written
     if not shared:
         return function, ()
-    if sizes:
-        tensor = next(parameter for parameter in elements(function.params) if str(parameter.name) in shared)
-        raise Unsupported(
-            "L010",
-            f"the kernel reads and writes {tensor.name}, and its sizes are known only at run time",
-            hint="give the kernel constant sizes: which work items share elements must be known before",
-            span=span_of(tensor),
-        )
     loops = grid_loops(function)
+    if sizes:
+        return with_owners_of_open_sizes(function, shared, loops, firings)
     shapes = {
         str(parameter.name): bound_shape(parameter, {})
         for parameter in elements(function.params)
@@ -92,19 +79,14 @@ def with_owners(
         for axis, group in enumerate(needed):
             if group > groups[axis]:
                 groups[axis] = math.lcm(group, groups[axis])
-                notes.append(_note(name, loops[axis], group, is_certain=not any(use.is_anywhere for use in uses)))
+                notes.append(
+                    note_on_owner(name, loops[axis], group, is_certain=not any(use.is_anywhere for use in uses))
+                )
     if handed_on:
         function = function.with_attr(HANDED_ON, handed_on)
     if not notes:
         return function, ()
-    regrouped = firings.made(_OWNER, loops[0], [_regrouped(loops, groups)])
-    return with_function_body(function, regrouped), tuple(notes)
-
-
-def _note(tensor: str, axis: tirx.For, group: int, *, is_certain: bool) -> Note:
-    name, count = str(axis.loop_var.name), constant(axis.extent)
-    blocks = f"all {count} blocks" if group == count else f"groups of {group} blocks"
-    return note("owner", tensor=tensor, blocks=blocks, loop=name, access="update" if is_certain else "may update")
+    return with_grouped_items(function, loops, groups, firings), tuple(notes)
 
 
 # Places
@@ -200,7 +182,7 @@ class _Uses:
         tensors = {str(buffer.name) for buffer, _ in touched(statement) if not is_on_chip(buffer)} & self.tensors.keys()
         for name in tensors:
             if not runs(statement, tl.COPY):
-                raise _decides(name, statement)
+                raise decides(name, statement)
             source, target = regions(statement)
             kinds: tuple[_Kind, _Kind] = ("load", "store")
             for region, kind in zip((source, target), kinds, strict=True):
@@ -211,7 +193,7 @@ class _Uses:
                 extents = full_extents(region, shape_of((target if region is source else source).source))
                 is_anywhere, updates = any(low is None for low in starts), attribute(statement, ATOMIC)
                 if extents is None or (is_anywhere and not updates):
-                    raise _unknown(name, statement)
+                    raise unknown_place(name, statement)
                 lengths = self.tensors[name]
                 reached = [
                     length if low is None else n for low, n, length in zip(starts, extents, lengths, strict=True)
@@ -223,25 +205,6 @@ class _Uses:
                         is_anywhere=is_anywhere, updates=updates,
                     )
                 )  # fmt: skip
-
-
-def _decides(tensor: str, statement: tirx.Stmt) -> Unsupported:
-    return Unsupported(
-        "L010",
-        f"an element of {tensor} is read here on its own, and the kernel writes {tensor}, too",
-        hint=f"write to a separate output tensor: other cores may have changed the element of {tensor} or not",
-        span=span_of(statement),
-    )
-
-
-def _unknown(tensor: str, statement: tirx.Stmt) -> Unsupported:
-    return Unsupported(
-        "L010",
-        f"the kernel reads and writes {tensor}, and which elements it uses here is not known before it runs",
-        hint="write to a separate output tensor, use places that follow from block and loop indices, or only update "
-        f"{tensor}, with T.atomic_add",
-        span=span_of(statement),
-    )
 
 
 # Owners
@@ -279,7 +242,7 @@ def _groups(name: str, shape: tuple[int, ...], uses: list[_RegionUse], loops: li
         if (shared & plain).any():
             for use in uses:
                 if use.is_anywhere:
-                    raise _unknown(name, use.statement)
+                    raise unknown_place(name, use.statement)
             raise _race(name, grid_loop, [use for use, run in zip(uses, runs, strict=True) if plain[run.places].any()])
         mixed = shared & (kinds & (kinds - 1) != 0)
         if mixed.any():
@@ -361,32 +324,3 @@ class _Runs:
         blocks = self._alive(np.arange(count).reshape(-1, *[1] * axis))
         np.minimum.at(least, self.places, blocks)
         np.maximum.at(most, self.places, blocks)
-
-
-# The grid
-
-
-def _regrouped(loops: list[tirx.For], groups: list[int]) -> tirx.Stmt:
-    """The launch grid with `groups` neighbouring blocks along each axis in a loop of its own."""
-    body = statements(loops[-1].body)
-    nested = [statement for statement in body if not isinstance(statement, tirx.AllocBuffer)]
-    grid: list[tirx.For] = []
-    for grid_loop, group in zip(loops, groups, strict=True):
-        count = int(constant(grid_loop.extent) or 0)
-        if group == count:
-            nested = [loop(grid_loop.loop_var, count, nested)]
-        elif group > 1:
-            outer, inner = variable(f"{grid_loop.loop_var.name}_group"), variable(f"{grid_loop.loop_var.name}_turn")
-            nested = [loop(inner, group, [bind(grid_loop.loop_var, outer * group + inner), *nested])]
-            grid.append(_axis(grid_loop, outer, count // group))
-        else:
-            grid.append(grid_loop)
-    grid = grid or [_axis(loops[0], variable(f"{loops[0].loop_var.name}_group"), 1)]
-    grid_nest = sequence([*(statement for statement in body if isinstance(statement, tirx.AllocBuffer)), *nested])
-    for grid_loop in reversed(grid):
-        grid_nest = for_of(grid_loop.loop_var, grid_loop.min, grid_loop.extent, grid_loop, grid_nest)
-    return grid_nest
-
-
-def _axis(like: tirx.For, named: ir.Var, count: int) -> tirx.For:
-    return for_of(named, like.min, tirx.const(count, "int32"), like, like.body)
