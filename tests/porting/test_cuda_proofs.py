@@ -78,6 +78,19 @@ __global__ void softmax(const float* x, float* y, int n) {
     for (int i = threadIdx.x; i < n; i += 32) y[row * n + i] = expf(x[row * n + i] - m) / s;
 }
 """,
+    "a function in a loop": """
+__device__ float square(float v) {
+    float half = 0.5f * v;
+    return 4.0f * half * half;
+}
+__global__ void squares(const float *x, float *y, int rows, int cols) {
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r >= rows) return;
+    float s = 0.0f;
+    for (int c = 0; c < cols; ++c) s += square(x[r * cols + c]);
+    y[r] = s;
+}
+""",
     "results that half has not": """
 #include <cuda_fp16.h>
 constexpr int TILE = 16;

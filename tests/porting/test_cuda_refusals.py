@@ -42,6 +42,24 @@ def mean(length: str) -> str:
 }}"""
 
 
+def tree(step: str, begin: str = "0.f", own: str = "v += x[row * cols + j];") -> str:
+    """A kernel whose blocks join in shared memory what each of their threads has made of a row."""
+    return f"""__global__ void k(const float *x, float *y, int cols) {{
+    extern __shared__ float s[];
+    int row = blockIdx.x, t = threadIdx.x;
+    float v = {begin};
+    for (int j = t; j < cols; j += blockDim.x) {own}
+    s[t] = v;
+    __syncthreads();
+    for (int k = blockDim.x / 2; k > 0; k >>= 1) {{
+        if (t < k) {step}
+        __syncthreads();
+    }}
+    if (t == 0) y[row] = s[0];
+}}"""
+
+
+LARGEST = {"begin": "-INFINITY", "own": "v = fmaxf(v, x[row * cols + j]);"}
 HALVES = "const half *A, float *y, int n"
 REFUSED = {
     "counter under a condition": (dot("if (k > 1000) k++;"), "a change of k"),
@@ -92,6 +110,20 @@ REFUSED = {
         "rounding to 16 bits",
     ),
     "product of halves": (element("__half2float(A[i] * A[i])", HALVES), "rounding to 16 bits"),
+    "twice its own in a tree": (tree("s[t] = 2.f * s[t] + s[t + k];"), "an element of a reduction"),
+    "another element in a tree": (tree("s[t] += s[t + 1];"), "a sum of elements on the chip"),
+    "only the other one in a tree": (tree("s[t] = fmaxf(s[t + k], s[t + k]);", **LARGEST), "an element of a reduction"),
+    "itself in a tree": (tree("s[t] = fmaxf(s[t], s[t]);", **LARGEST), "an element of a reduction"),
+    "largest of sums": (tree("s[t] = fmaxf(s[t], s[t + k]);"), "threads do not add up"),
+    "least of the largest": (tree("s[t] = fminf(s[t], s[t + k]);", **LARGEST), "threads do not add up"),
+    "function of its own in a tree": (
+        "__device__ float fmaxf(float a, float b) { return a; }\n" + tree("s[t] = fmaxf(s[t], s[t + k]);"),
+        "an element of a reduction",
+    ),
+    "return in a function's branch": (
+        "__device__ float f(float a, float b) { if (a > b) { return a; } return b; }\n" + dot("acc = f(acc, A[k]);"),
+        "a return that some elements take",
+    ),
     "several dtypes": (element("__float2half(x[i] * 2.f)", "const float *x, half *y, int n"), "several dtypes"),
 }
 WRITTEN = {
@@ -101,6 +133,11 @@ WRITTEN = {
     "exact comparison": element("x[i] > 0.5 ? x[i] : 0.1f"),
     "halves": element("__float2half(__half2float(A[i]) * 2.f)", "const half *A, half *y, int n"),
     "sum of rows": total(),
+    "function in a loop": "__device__ float f(float a) { return a * a; }\n"
+    + dot("sum += f(1.f);", before="float sum = 0.f;"),
+    "tree of sums": tree("s[t] += s[t + k];"),
+    "tree of sums, written out": tree("s[t] = s[t + k] + s[t];"),
+    "tree of the largest": tree("s[t] = fmaxf(s[t], s[t + k]);", **LARGEST),
     "sum that begins anew": total(begin="acc = 0.f;", before="float acc;"),
 }
 

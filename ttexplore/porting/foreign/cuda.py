@@ -892,7 +892,8 @@ class _CudaEvaluation:
             case "for_statement":
                 self.loop(node, node.child_by_field_name("initializer"))
             case "return_statement":
-                if self.left or self.loops or (self.branches and self.depth):
+                is_free = self.depth and _is_last(node)
+                if self.left or (not is_free and (self.loops or (self.branches and self.depth))):
                     raise Refused("a return that some elements take", _line(node))
                 for child in node.named_children:
                     self.returned = self.value(child)
@@ -1580,6 +1581,28 @@ class _CudaEvaluation:
         words = {_text(token) for token in _nodes(node) if token.child_count == 0}
         return bool(words & self.unsigned) or any(re.fullmatch(r"\d\w*[uU][lL]*", word) for word in words)
 
+    def step_of(self, to: Node, operator: str, right: Node) -> Value | None:
+        """A step of a reduction in shared memory, which joins an element of an array with another one of it; None for
+        what is none."""
+        path = _path(_text(to))
+        match right.type:
+            case _ if operator == "+=":
+                kind, source = "sum", right
+            case "binary_expression" if operator == "=" and _text(right.child_by_field_name("operator")) == "+":
+                kind = "sum"
+                source = _joined(to, [right.child_by_field_name(side) for side in ("left", "right")])
+            case "call_expression" if operator == "=":
+                function = _text(right.child_by_field_name("function"))
+                is_local = function in self.file.functions or function in self.known
+                kind = "" if is_local else _FUNCTIONS.get(function, "")
+                arguments = right.child_by_field_name("arguments").named_children
+                source = _joined(to, arguments) if kind in ("max", "min") else None
+            case _:
+                return None
+        if source is None or path not in self.known or self.address(to) is not None or not _same_array(to, source):
+            return None
+        return self.halving(kind, self.known[path], to, source)
+
     def halving(self, kind: str, value: Value, to: Node, source: Node) -> Value:
         """A step of a reduction in shared memory: ``if (t < s) part[t] += part[t + s]`` in a loop that halves s."""
         index = _text(to.child_by_field_name("indices")).strip("[]") if to.type == "subscript_expression" else ""
@@ -1703,7 +1726,8 @@ class _CudaEvaluation:
     def assigned(self, node: Node) -> Value:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         operator = _text(node.child_by_field_name("operator"))
-        value = self.product_of(right, operator) or self.value(right)
+        step = self.step_of(left, operator, right)
+        value = step or self.product_of(right, operator) or self.value(right)
         if self.kittens:
             raise Refused(_short(node), _line(node))
         tensor = self.address(left)
@@ -1727,12 +1751,9 @@ class _CudaEvaluation:
             raise Refused(_short(node), _line(node))
         if operator == "/=" and self.integral(left) and self.integral(right):
             raise Refused(_short(node), _line(node))
-        if operator != "=":
+        if operator != "=" and step is None:
             before = self.known.get(path, ZERO) if tensor is None else read_back(tensor, self.stores)
-            if operator == "+=" and _same_array(left, right) and path in self.known:
-                # A step of a reduction in shared memory.
-                value = self.halving("sum", self.known[path], left, right)
-            elif operator == "+=" and isinstance(value, Formula) and value.name == "shuffled":
+            if operator == "+=" and isinstance(value, Formula) and value.name == "shuffled":
                 if _plain(value.arguments[0]) != _plain(before):
                     raise Refused(_short(node), _line(node))
                 value = _reduced("sum", value.arguments[0], together=True)
@@ -1936,7 +1957,7 @@ class _CudaEvaluation:
             raise Refused(_short(node), _line(node))
         inner = replace(
             self, known={}, tensors={}, columns={}, shapes={}, written={}, returned=None, left=False,
-            depth=self.depth + 1,
+            depth=self.depth + 1, turning="",
             integers=_integers(function, self.file.aliases) | {*self.file.constants} & self.integers,
             unsigned=_integers(function, self.file.aliases, unsigned=True),
             templates=self.templates | _templates(function),
@@ -2185,6 +2206,13 @@ def _leaves(node: Node | None) -> bool:
     if node.type == "compound_statement":
         return bool(node.named_children) and _leaves(node.named_children[-1])
     return node.type in ("return_statement", "break_statement", "continue_statement")
+
+
+def _is_last(node: Node) -> bool:
+    """Whether a statement is the last one of a function, so that each of its calls comes to it."""
+    body = node.parent
+    is_body = body.parent is not None and body.parent.type == "function_definition"
+    return is_body and [child for child in body.named_children if child.type != "comment"][-1] == node
 
 
 def _only_indices(condition: Value) -> bool:
@@ -2488,6 +2516,12 @@ def _subscripts(node: Node) -> Iterator[Node]:
     while node is not None and node.type == "subscript_expression":
         yield node.child_by_field_name("indices")
         node = node.child_by_field_name("argument")
+
+
+def _joined(target: Node, operands: list[Node]) -> Node | None:
+    """What is joined with an element that stands among two operands, None if it does not."""
+    rest = [operand for operand in operands if _text(operand) != _text(target)]
+    return rest[0] if len(operands) == 2 and len(rest) == 1 else None
 
 
 def _same_array(target: Node, addend: Node) -> bool:
