@@ -25,6 +25,7 @@ from ttexplore.porting.proof.page import proof_html
 from ttexplore.porting.proof.proving import prove_kernel
 from ttexplore.porting.proof.results import NOT_RUN, Difference, Draft, PortProof
 from ttexplore.porting.table import Table
+from ttexplore.porting.ways import way_of
 from ttexplore.record import Span, lines_of
 from ttexplore.views.markup import content_id, escape, plural, visible
 from ttexplore.views.theme import fragment
@@ -58,7 +59,8 @@ class PortedDraft:
 class PortedKernel:
     """A kernel of a foreign source. `family` is the row of the porting table that it is. `skeleton` is the same kernel
     in TileLang, as the text of a module with the function `factory`, if running the source has shown that it is the
-    same (`proof`); otherwise there is a `draft`, or `outside` says why there is none."""
+    same (`proof`); otherwise there is a `draft`, or `outside` says why there is none, and `way` says how to write it by
+    hand."""
 
     name: str
     line: int
@@ -68,6 +70,7 @@ class PortedKernel:
     outside: str = ""
     proof: PortProof | None = None
     draft: PortedDraft | None = None
+    way: str = ""
 
 
 @dataclass(frozen=True, repr=False)
@@ -134,10 +137,12 @@ class Port(Printed):
                 "you use it",
             )
         reasons = "; ".join(f"{kernel.name}: {kernel.outside}" for kernel in self.kernels) or "the source has no kernel"
+        by_hand = "".join(f"; by hand, {kernel.name}: {kernel.way}" for kernel in self.kernels)
         raise UsageError(
             "U027", f"no kernel of the source is of a known family ({reasons})",
             hint="families are GEMM with epilogue, element-wise kernels, reductions, norms, softmax, RoPE and "
-            "attention forward; .marks has the constructs that were recognized",
+            "attention forward; .marks has the constructs that were recognized"
+            f"{by_hand}",
         )  # fmt: skip
 
     @property
@@ -196,7 +201,7 @@ class Port(Printed):
             elif kernel.proof is not None:
                 told = f"<pre>{_lines(kernel.skeleton)}</pre>{proof_html(kernel.proof)}"
             else:
-                told = f"<p>No skeleton: {escape(kernel.outside)}.</p>"
+                told = f"<p>No skeleton: {escape(kernel.outside)}.</p><p>By hand: {escape(kernel.way)}.</p>"
             ours.append(f"<h4>{escape(kernel.name)}{family}</h4>{told}")
         content = (
             f'{_STYLE}<div class="head"><h3>port</h3><span>{escape(self.summary)}</span></div>'
@@ -232,7 +237,8 @@ def port(
         work.check()
         family = family_of(kernel)
         if isinstance(family, Outside):
-            kernels.append(PortedKernel(kernel.name, kernel.line, outside=family.reason))
+            way = way_of(_text_of(text, kernel, reading.kernels), family.reason)
+            kernels.append(PortedKernel(kernel.name, kernel.line, outside=family.reason, way=way))
             continue
         written = skeleton(kernel, family)
         result = prove_kernel(reading.language, text, kernel, family, written, control) if is_proving else NOT_RUN
@@ -257,7 +263,16 @@ def _told(kernel: PortedKernel) -> str:
         return f"{kernel.family}, a draft: {visible(kernel.draft.reason)}"
     if kernel.proof is not None:
         return f"{kernel.family}; {kernel.proof.summary}"
-    return f"no skeleton: {visible(kernel.outside)}"
+    return f"no skeleton: {visible(kernel.outside)}; by hand: {kernel.way}"
+
+
+def _text_of(text: str, kernel: ForeignKernel, kernels: Sequence[ForeignKernel]) -> str:
+    """The text of a kernel of a source; with all before the next one, the functions that it calls may be among it."""
+    lines = lines_of(text)
+    begins = sorted(sibling.line for sibling in kernels)
+    first = 0 if kernel.line == begins[0] else kernel.line - 1
+    end = next((line - 1 for line in begins if line > kernel.line), len(lines))
+    return "\n".join(lines[first:end])
 
 
 def _readable(text: str, file: str) -> str:
