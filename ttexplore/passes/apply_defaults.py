@@ -33,6 +33,7 @@ from ttexplore.passes.normalize.decisions.loaded_scalars import (
 from ttexplore.passes.normalize.decisions.partial_masks import with_partial_masks
 from ttexplore.passes.normalize.decisions.scalar_values import with_scalar_blocks
 from ttexplore.passes.normalize.decisions.zeroed_variables import with_zeroed_variables
+from ttexplore.passes.normalize.loops.cut_loops import with_cut_loops
 from ttexplore.passes.normalize.loops.empty_nests import without_empty_nests
 from ttexplore.passes.normalize.loops.first_turns import without_guarded_fills
 from ttexplore.passes.normalize.loops.integers import check_integers
@@ -211,9 +212,8 @@ def flatten_parallel_nests(program: TirProgram, target: Target) -> TirProgram:
     Raises Unsupported for loops of unknown or great length, and for stores to tensors under a condition about values of
     elements.
     """
-    return _rewritten(
-        program, without_empty_nests, with_merged_loops, with_scattered_updates, with_plain_elements, with_turn_values
-    )
+    program = _rewritten(program, without_empty_nests, with_merged_loops, with_cut_loops, with_scattered_updates)
+    return _rewritten(program, with_plain_elements, with_turn_values)
 
 
 def gather_rows(program: TirProgram, target: Target) -> TirProgram:

@@ -56,6 +56,7 @@ from ttexplore.ir.kernel import (
     Store,
 )  # fmt: skip
 from ttexplore.ir.operations.atomics import ATOMICS, plain
+from ttexplore.ir.operations.cut_loops import cut_to_blocks
 from ttexplore.ir.operations.gathers import GATHERS, gathered_block
 from ttexplore.ir.operations.groups import COUNTS
 from ttexplore.ir.operations.quantified import Quantified, quantified_of
@@ -492,9 +493,11 @@ class TirWriter(_GeneratorText[ir.Var]):
         self.chosen = around
 
     def parallel(self, s: tirx.Stmt, depth: int) -> None:
-        if isinstance(s, tirx.For) and not self.in_parallel and (turns := turn_by_turn(s)) is not None:
-            self.body(sequence(turns), depth)
-            return
+        if isinstance(s, tirx.For) and not self.in_parallel:
+            s = cut_to_blocks(s) or s
+            if (turns := turn_by_turn(s)) is not None:
+                self.body(sequence(turns), depth)
+                return
         loops: list[tirx.For] = []
         while isinstance(s, tirx.For) and s.kind == tirx.ForKind.PARALLEL:
             loops.append(s)
