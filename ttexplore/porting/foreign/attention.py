@@ -44,22 +44,25 @@ class Unlike(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AttentionTensors:
-    """The tensors of attention forward, and whether each row sees the keys up to its own alone."""
+    """The tensors of attention forward, whether each row sees the keys up to its own alone, and the score, or what is
+    added to it, of the others."""
 
     q: Input
     k: Input
     v: Input
     causal: bool
+    hidden: float
 
 
 @dataclass(frozen=True, slots=True)
 class _Scores:
-    """Scores: a product, times `factor` and `scales`, and the condition under which a key is seen."""
+    """Scores: a product, times `factor` and `scales`, the condition under which a key is seen, and what hides it."""
 
     product: MatMul
     factor: float = 1.0
     scales: tuple[str, ...] = ()
     mask: Formula | None = None
+    hidden: float = -math.inf
 
 
 def read_attention(store: Output, updates: Mapping[str, Value]) -> AttentionTensors:
@@ -100,7 +103,7 @@ def read_attention(store: Output, updates: Mapping[str, Value]) -> AttentionTens
     keys = _check_places(store, q, k, v, scores.product.transposed)
     if scores.mask is not None:
         _check_mask(scores.mask, q, keys)
-    return AttentionTensors(q, k, v, scores.mask is not None)
+    return AttentionTensors(q, k, v, scores.mask is not None, scores.hidden)
 
 
 def _sum(value: Value, summand: str, kind: type[MatMul] | type[Reduced]) -> tuple[Value, Value]:
@@ -143,7 +146,7 @@ def _exponent(value: Value) -> tuple[_Scores, Value, float]:
 
 
 def _times(scores: _Scores, factor: float) -> _Scores:
-    return _Scores(scores.product, scores.factor * factor, scores.scales, scores.mask)
+    return _Scores(scores.product, scores.factor * factor, scores.scales, scores.mask, scores.hidden)
 
 
 def _scores(value: Value) -> _Scores:
@@ -172,7 +175,7 @@ def _scores(value: Value) -> _Scores:
             raise Unlike("its scores are no product")
     if scores.mask is not None:
         raise Unlike("its scores are masked twice")
-    return _Scores(scores.product, scores.factor, scores.scales, mask)
+    return _Scores(scores.product, scores.factor, scores.scales, mask, hidden)
 
 
 def _scaled(value: Value) -> tuple[float, tuple[str, ...], Value]:

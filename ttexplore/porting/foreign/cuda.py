@@ -554,6 +554,15 @@ def _constants(root: Node, nodes: list[Node]) -> dict[str, float]:
     return {name: number for name, number in constants.items() if name not in twice | gone}
 
 
+def _dtype_of_whole(kind: str) -> str:
+    """The dtype of a type of whole numbers."""
+    if kind.split()[-1] == "bool":
+        return "bool"
+    sign = "u" if re.search(r"\b(unsigned|size_t|uint\w*)\b", kind) else ""
+    bits = ((8, r"\bchar\b|int8_t"), (16, r"\bshort\b|int16_t"), (64, r"\blong\b|\bsize_t|int64_t"))
+    return f"{sign}int{next((width for width, names in bits if re.search(names, kind)), 32)}"
+
+
 def _most(kind: str) -> int:
     """The largest number that each constant of a type of whole numbers can be, signed or not."""
     bits = ((1, r"\bbool\b"), (7, r"\b(char|u?int8_t)\b"), (15, r"\b(short|u?int16_t)\b"))
@@ -746,7 +755,7 @@ class _CudaEvaluation:
         for name, pointer in _parameters(function):
             dtype = _DTYPES.get(self.elements.get(name, ""), "")
             if not pointer and _CONVERTING.match(kinds.get(name, "")):
-                dtype = "bool" if kinds[name].split()[-1] == "bool" else "int32"
+                dtype = _dtype_of_whole(kinds[name])
             yield Parameter(name, "tensor" if pointer else "number", dtype, name in used)
         types = _types_of_template(function)
         for name in sorted(_templates(function)):

@@ -46,7 +46,7 @@ class Gemm:
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """Softmax of the product of queries and keys, times values."""
+    """Softmax of the product of queries and keys, times values. `hidden` is what other scores are."""
 
     q: Input
     k: Input
@@ -54,6 +54,7 @@ class Attention:
     out: Output
     causal: bool
     left_out: tuple[str, ...]
+    hidden: float
     row = "attention, forward"
 
 
@@ -125,7 +126,7 @@ def family_of(kernel: ForeignKernel) -> Family | Outside:
     return Outside(odd) if (odd := _reshaped(placed)) else Rowwise(placed, row)
 
 
-_LOGICAL = {"<", "<=", ">", ">=", "==", "!=", "&", "|"}
+_LOGICAL = {"<", "<=", ">", ">=", "==", "!=", "&", "|", "not"}
 
 
 def _unwritten(stores: tuple[Output, ...]) -> str:
@@ -222,7 +223,7 @@ def _attention(stores: tuple[Output, ...], updates: Mapping[str, Value]) -> Atte
     attention_tensors = {operand.tensor for operand in (store, attention.q, attention.k, attention.v)}
     if other_inputs - {attention.q.tensor, attention.k.tensor} or attention_tensors & {*left_out}:
         return Outside("its products are those of attention, but not forward")
-    return Attention(attention.q, attention.k, attention.v, store, attention.causal, left_out)
+    return Attention(attention.q, attention.k, attention.v, store, attention.causal, left_out, attention.hidden)
 
 
 def _gemm(stores: tuple[Output, ...]) -> Gemm | Outside:

@@ -525,13 +525,14 @@ _NEGATED = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 
 
 def negated(condition: Value) -> Value:
-    """What holds if a condition does not."""
+    """What holds if a condition does not. Of NaN, neither `<` nor `>=` holds, so that comparisons of elements stay."""
+    is_ordered = condition.leaves <= {"Index", "Number", "Scalar"}
     match condition:
         case Formula("not", (inner,)):
             return inner
-        case Formula("&" | "|" as name, arguments):
+        case Formula("&" | "|" as name, arguments) if is_ordered:
             return Formula("|" if name == "&" else "&", tuple(map(negated, arguments)))
-        case Formula(name, arguments) if name in _NEGATED:
+        case Formula(name, arguments) if name in _NEGATED and (is_ordered or name in ("==", "!=")):
             return Formula(_NEGATED[name], arguments)
         case Number(number):
             return Number(float(not number))
@@ -693,6 +694,8 @@ def operation(name: str, *arguments: Value) -> Value:
             return Number(left + right if name == "+" else left - right if name == "-" else left * right)
         case _, (Number(left), Number(right)) if name in _COMPARED:
             return Number(float(_COMPARED[name](left, right)))
+        case "where", (Formula("not", (condition,)), then, otherwise):
+            return operation("where", condition, otherwise, then)
         case "where", (Formula(">" | ">=", (above, below)), then, otherwise) if (above, below) == (then, otherwise):
             return Formula("max", (then, otherwise))
         case "where", (Formula("<" | "<=", (below, above)), then, otherwise) if (below, above) == (then, otherwise):

@@ -35,7 +35,7 @@ from ttexplore.porting.proof.running import Launch
 
 Kind = Literal["multiples of blocks", "odd sizes", "smaller than a block", "other multiples"]
 KINDS: tuple[Kind, ...] = ("multiples of blocks", "odd sizes", "smaller than a block", "other multiples")
-_MULTIPLES = ("multiples of blocks", "other multiples")
+MULTIPLES = ("multiples of blocks", "other multiples")
 # Blocks that a launch may choose, by the order of their names.
 _BLOCKS = (8, 4, 2, 16, 32)
 _THREADS = 32
@@ -297,11 +297,11 @@ class _Launching:
                 size = self.size_beyond(name, block, is_power=exact == 0)
             elif exact is not None:
                 size = exact or (16, 8, 4, 8)[self.number]
-            elif self.covered(name) and kind in _MULTIPLES:
+            elif self.covered(name) and kind in MULTIPLES:
                 size = 16 if self.number == 0 else 4
             elif block == 1:
                 size = ((3, 6, 10), (5, 7, 11), (2, 9, 5), (7, 3, 5))[self.number][number % 3]
-            elif kind in _MULTIPLES:
+            elif kind in MULTIPLES:
                 size = block * ((3, 2, 4), (1, 3, 2))[kind == "other multiples"][number % 3]
             elif kind == "odd sizes":
                 size = block * (2, 3, 2)[number % 3] + max(1, block // 2 - 1)
@@ -309,7 +309,7 @@ class _Launching:
                 size = max(1, block - 1 - number)
             is_free = exact is None and not is_beyond and kind != "smaller than a block"
             while is_free and size in used:
-                size += block if kind in _MULTIPLES else 1 if (size + 1) % block else 2
+                size += block if kind in MULTIPLES else 1 if (size + 1) % block else 2
             used.add(size)
             self.sizes[name] = size
             lengths |= dict.fromkeys(self.lengths_of(name), size)

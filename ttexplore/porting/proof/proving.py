@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.control import Control
@@ -19,12 +20,14 @@ from ttexplore.porting.foreign.families import Attention, Family, Gemm
 from ttexplore.porting.foreign.marks import ForeignKernel, Language
 from ttexplore.porting.foreign.skeletons import Skeleton
 from ttexplore.porting.foreign.values import Formula, walk
+from ttexplore.porting.proof.assumptions import assumptions, tried_equal
 from ttexplore.porting.proof.axes import ways
 from ttexplore.porting.proof.comparing import BothOutputs, compared, overflown, unexplained
 from ttexplore.porting.proof.cuda import cuda_runner
 from ttexplore.porting.proof.inputs import MAGNITUDES, OF_LAUNCH, Magnitudes
 from ttexplore.porting.proof.launches import (
     KINDS,
+    MULTIPLES,
     TrialLaunch,
     Unaccounted,
     launch_of,
@@ -75,7 +78,8 @@ def prove_kernel(
         except CannotRun as error:
             result = _could_not_run(error)
         if isinstance(result, PortProof):
-            return result
+            assumed = (*assumptions(language, text, kernel, family), *tried_equal(result.trials, sizes_of(skeleton)))
+            return replace(result, assumed=assumed)
         first = first or result
     return first or Draft("it is not known how the source is launched: its indices do not fit to the skeleton's axes")
 
@@ -146,10 +150,16 @@ class _Proving:
             for odd in ("", *sizes_of(self.skeleton)):
                 launch = launch_with(fallback, odd)
                 is_new = all(launch.sizes != trial.sizes for trial in self.trials)
+                launches.append(launch)
                 if is_new and (draft := self.with_launch(launch, OF_LAUNCH[1 if odd else -1])):
                     return draft
         if all(trial.skipped for trial in self.trials):
             return _could_not_run(self.trials[0].skipped)
+        tried = [launch for launch in launches if self.is_tried(launch)]
+        if not any(launch.kind in MULTIPLES for launch in tried):
+            return Draft(f"the source has no result with several blocks: {self.trials[0].skipped}")
+        if draft := self.of_whole_numbers(tried[0]):
+            return draft
         if draft := self.beyond_numbers(launch_with):
             return draft
         first = launches[0]
@@ -161,6 +171,17 @@ class _Proving:
 
     def is_tried(self, launch: TrialLaunch) -> bool:
         return any(not trial.skipped and trial.sizes == launch.sizes for trial in self.trials)
+
+    def of_whole_numbers(self, launch: TrialLaunch) -> Draft | None:
+        """Try the least and the largest whole numbers, and what conversions make others of, as parameters."""
+        dtypes = {name: self.dtypes[name] for name in launch.values if "int" in self.dtypes.get(name, "")}
+        for number in range(3 if dtypes else 0):
+            extremes = {name: _whole_numbers(dtype)[number] for name, dtype in dtypes.items()}
+            values = {name: float(extremes.get(name, value)) for name, value in launch.values.items()}
+            extreme = replace(launch, numbers={**launch.numbers, **extremes}, values=values)
+            if draft := self.with_launch(extreme, ("positive",)):
+                return replace(draft, reason=f"{draft.reason}, with {listed(extremes)}")
+        return None
 
     def of_magnitudes(self, launch: TrialLaunch) -> Draft | None:
         """Try elements of all sizes."""
@@ -275,6 +296,14 @@ class _Proving:
         values = {names[name]: value for name, value in launch.values.items() if name in names}
         blocks = {"block": _BLOCK} | ({"block_depth": _BLOCK_DEPTH} if "depth" in launch.sizes else {})
         return {**launch.sizes, **blocks, **values, "dtype": "float32"}
+
+
+def _whole_numbers(dtype: str) -> tuple[int, int, int]:
+    """Whole numbers of a dtype that become others where they are converted, added or multiplied."""
+    # A float64 holds them, as which they are passed.
+    limits = np.iinfo(dtype)
+    largest = min(int(limits.max), 2**40 + 3)
+    return largest, (-3 if limits.min else largest // 2 + 1), max(int(limits.min), -(2**40) - 5)
 
 
 def _elements(launch: TrialLaunch) -> int:
