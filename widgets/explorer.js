@@ -7,13 +7,14 @@ import { followEstimates } from "./model/estimates.js";
 import { keys, meaning } from "./model/keys.js";
 import { isOutdated, kernelText, lowerDrafts } from "./model/live.js";
 import { litByLine, unpacked } from "./model/lowering.js";
-import { goTo, placeOf } from "./model/place.js";
+import { goTo, placeOf, viewText } from "./model/place.js";
 import { Kernel } from "./model/questions.js";
 import { OFF, ON, Remembered } from "./model/remembered.js";
 import { explore, opened, select } from "./model/state.js";
 import { neighbourOf } from "./model/steps.js";
 import { followOthers } from "./model/work.js";
 import { besideChip } from "./parts/beside.js";
+import { copyChip } from "./parts/cards.js";
 import { player } from "./parts/clock.js";
 import { all, button, chip, classed, closest, focusIn, focusOn, h, heading, link, put, quiet, set } from "./parts/dom.js";
 import { estimateBadge } from "./parts/estimate.js";
@@ -129,7 +130,10 @@ async function render({ model, el }) {
   const search = finder(store, root);
   root.append(head, launchBar(store, launches, model.get("chain") ?? "") ?? "", banner, h("div.desk", search.element, body), heightBar(remembered, root), live, help);
 
-  const chips = h("span.pictures", beside, chip("search", search.open, { title: "/" }), fullScreen, chip("?", () => help.showModal(), { label: "keys" }));
+  const copyLink = copyChip(store, "what opens this place", () => kernel.live ? viewText(placeOf(store.state), launches.length ? store.state.launch : -1) : location.href, "link");
+  const coloursChip = chip("colours", () => store.set({ colours: !store.state.colours }), { title: "a colour for each kernel line, wherever it went (l)" });
+  store.on(["colours"], ({ colours }) => set(coloursChip, { "aria-pressed": colours }));
+  const chips = h("span.pictures", beside, chip("search", search.open, { title: "/" }), copyLink, coloursChip, fullScreen, chip("?", () => help.showModal(), { label: "keys" }));
   store.on(["lowering"], ({ lowering, before }) => put(head,
     h("h3", { title: lowering.where }, lowering.kernel), h("span.m", { title: lowering.facts.map((fact) => fact.join(" ")).join("\n") }, lowering.target), quiet(lowering.where), tabs.element, badge, refused(lowering),
     h("span.facts", lowering.facts.filter(([name]) => name !== "buffers").map(([name, value]) => h("span.fact", {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { withListings } from "../../widgets/model/lowering.js";
-import { goTo, placeOf } from "../../widgets/model/place.js";
+import { goTo, placeOf, viewText } from "../../widgets/model/place.js";
 import { opened } from "../../widgets/model/state.js";
 
 const TABS = ["Steps", "Code", "What if"];
@@ -51,4 +51,9 @@ test("what a place names and there is not is said, until another one leads somew
   }
   goTo(store, { step: "B1", pin: "", file: "a" }, TABS);
   assert.equal(store.state.lost, "");
+});
+
+test("a place is written as the call that leads there", () => {
+  assert.equal(viewText({ tab: "Code", step: "B1", pin: "7,9", file: "reader.cpp" }, -1), 'ex.view(tab="Code", step="B1", file="reader.cpp", pin=7)');
+  assert.equal(viewText({ tab: "Steps", step: "A0", pin: "", file: "" }, 1), 'ex.launches[1].view(tab="Steps", step="A0")');
 });

@@ -15,6 +15,7 @@ export const keys = (tabs) => [
   ["c  s", "fold unchanged lines, side by side"],
   ["v", "in Steps, compare with another step"],
   ["w", "wrap long lines: in Steps and What if of changes, elsewhere of code"],
+  ["l", "give lines the colours of their kernel lines"],
   ["f", "full screen; Esc leaves it"],
   [`1 … ${tabs.length}`, tabs.join(", ")],
   ["e", "edit the kernel, in Steps and Code; Esc ends it"],
@@ -27,7 +28,7 @@ export const keys = (tabs) => [
 /**
  * A key's meaning: so many steps on, a switch to turn, a tab, the list of keys, nothing lit any more,
  * or out of the explorer. Null for a key without one.
- * @typedef {{ move: number } | { turn: "collapsed" | "split" | "wrap" | "wrapCode" | "full" } | { tab: string } | "help" | "search" | "unpin" | "leave"} Meaning
+ * @typedef {{ move: number } | { turn: "collapsed" | "split" | "wrap" | "wrapCode" | "full" | "colours" } | { tab: string } | "help" | "search" | "unpin" | "leave"} Meaning
  */
 
 /**
@@ -44,6 +45,7 @@ export function meaning(key, { tab, hover, pinned, full }, tabs) {
     case "c": return { turn: "collapsed" };
     case "s": return { turn: "split" };
     case "w": return { turn: tab === "Steps" || tab === "What if" ? "wrap" : "wrapCode" };
+    case "l": return { turn: "colours" };
     case "f": return { turn: "full" };
     case "r": return { tab: "Run" };
     case "?": return "help";

@@ -12,6 +12,13 @@ export function placeOf({ lowering, tab, step, pinned, file }) {
   return { tab, step: lowering.steps[step]?.letter ?? "", pin: linesOf(lowering, pinned).join(), file };
 }
 
+/** What opens the explorer there again, in Python: of launch `number`, from 0, where there are several. @param {Place} place @param {number} number -1 for one launch */
+export function viewText({ tab, step, pin, file }, number) {
+  const named = Object.entries({ tab, step, file }).flatMap(([name, value]) => (value ? [`${name}=${JSON.stringify(value)}`] : []));
+  if (pin) named.push(`pin=${pin.split(",")[0]}`);
+  return `ex${number < 0 ? "" : `.launches[${number}]`}.view(${named.join(", ")})`;
+}
+
 /** What several kernel lines light up together. @param {Lowering} lowering @param {number[]} lines */
 export function litByLines(lowering, lines) {
   const lit = lines.map((line) => litByLine(lowering, line)).filter((one) => one !== null);

@@ -42,6 +42,7 @@ import { Store } from "./store.js";
  * @property {boolean} wrap whether lines of changes are wrapped
  * @property {boolean} wrapCode whether those of the kernel and of files are
  * @property {number} columns for how many kernels there is room side by side
+ * @property {boolean} colours whether lines have the colours of their kernel lines
  * @property {boolean} full whether the explorer fills the screen
  * @property {string} file the emitted file that is shown
  * @property {number} goTo the line of that file, from 1, to which Code goes when it is shown; 0 for none
@@ -95,7 +96,7 @@ export function opened(lowering, given) {
     lowering, original: null, back: null, draft: null, editing: false, drafting: false,
     draftError: null, updating: false, before: null, step: 0, part: "ir", tab: "Steps", hover: null, pinned: null, query: "", matches: [], found: null,
     lanes: true, against: -1,
-    hidden: new Set(), open: new Set(), collapsed: true, split: false, columns: 1, full: false, file: "", goTo: 0, marks: [], core: null, metric: "work items",
+    hidden: new Set(), open: new Set(), collapsed: true, split: false, columns: 1, full: false, colours: false, file: "", goTo: 0, marks: [], core: null, metric: "work items",
     estimate: null, costs: null, advice: "", noEstimate: "", estimates: new WeakMap(),
     recording: null, recordFailure: null, time: 0, window: [0, 1], playing: false, speed: 1, waitsOf: -1,
     busy: "", since: 0, progress: "", followed: null, limit: "", backend: "", say: "", lost: "", wish: {}, edits: {}, emitted: {}, inputs: { inputs: "random", seed: 0, names: "" }, ...given,

@@ -48,8 +48,14 @@ export const pinLink = (store, line, label = `L${line}`) => line
   ? link(label, () => store.set({ pinned: litByLine(store.state.lowering, line), say: `pinned kernel line ${line}` }), { class: "link m" })
   : "";
 
+// Hues of lines that follow each other are far apart.
+const TURN = 137;
+
 /** Shows how a line with these origins is linked to what is lit. @param {Element} element @param {Explorer} store @param {number} origins */
-export function mark(element, { state: { lowering, hover, pinned } }, origins) {
+export function mark(element, { state: { lowering, hover, pinned, colours } }, origins) {
+  const line = colours && origins >= 0 ? labels(lowering, origins)[0]?.[0] : 0;
+  classed(element, "hued", !!line);
+  if (line) /** @type {HTMLElement} */ (element).style.setProperty("--line", `${(line * TURN) % 360}`);
   const kind = linkOf(lowering, origins, hover || pinned);
   KINDS.forEach((_, k) => classed(element, `lit${k}`, k === kind));
 }
@@ -100,7 +106,27 @@ export function linkRows(rows, store, origins, where, said = where) {
       take(event);
     },
   });
-  store.on(["hover", "pinned"], () => rows.drawn.forEach(([row, i]) => mark(row, store, origins(i))));
+  let ruling = 0;
+  /** Once for all that changes together, after what is in sight. */
+  const rule = () => {
+    cancelAnimationFrame(ruling);
+    ruling = requestAnimationFrame(() => {
+      const { lowering, hover, pinned } = store.state;
+      /** @type {Record<string, number[]>} */
+      const kinds = { a: [], r: [], c: [], w: [], v: [], hit: [], pin: [], over: [] };
+      for (let i = 0; i < rows.count; i++) {
+        const [change, isHit] = rows.about(i);
+        kinds[change]?.push(i);
+        if (isHit) kinds.hit.push(i);
+        if (linkOf(lowering, origins(i), pinned) >= 0) kinds.pin.push(i);
+        if (linkOf(lowering, origins(i), hover) >= 0) kinds.over.push(i);
+      }
+      rows.rule(kinds);
+    });
+  };
+  rows.onreset = rule;
+  store.on(["hover", "pinned", "query", "lowering"], rule);
+  store.on(["hover", "pinned", "colours"], () => rows.drawn.forEach(([row, i]) => mark(row, store, origins(i))));
   return () => pin(rows.cursor);
 }
 
@@ -142,6 +168,7 @@ export class ListingView {
     /** @param {number} i */
     const where = (i) => `${this.name} line ${numberOf(i)} ${this.#marks.get(i + 1)?.message ?? ""}`.trim();
     linkRows(this.#rows, store, origins, where);
+    this.#rows.about = (i) => ["", !!store.state.query && (this.#listing?.text(i).toLowerCase().includes(store.state.query) ?? false)];
     this.element = this.#rows.element;
     this.pins = followPins(store, this.#rows, () => {
       const { lowering, pinned } = store.state;

@@ -1,13 +1,15 @@
 // Long lists in little DOM: only the rows in sight exist, each of the same height.
 
 import { within } from "../model/figures.js";
-import { all, classed, focusIn, focusOn, h } from "./dom.js";
+import { all, classed, focusIn, focusOn, h, markup } from "./dom.js";
 
 export const ROW_PIXELS = 18;
 // About: what stands beside the code of a line, and the width of a character.
 const BESIDE_PIXELS = 100;
 const CHARACTER_PIXELS = 7.3;
 const MARGIN_ROWS = 12;
+// How many marks have room on a ruler.
+const MARKS = 150;
 // Wrapped rows have heights of their own, so they all exist; more than these would be slow.
 export const LARGEST_WRAPPED = 1500;
 
@@ -20,15 +22,21 @@ export class Rows {
   #first = -1;
   #last = -1;
   #height = 0;
+  #ruled = "";
   #window = h("div.window", { role: "presentation" });
   /** Is told when the cursor has moved. */
   onmove = () => {};
+  /** Is told when there are other rows. */
+  onreset = () => {};
+  /** What a row is, for whom that is of interest: the class of a change, and whether it has what was searched for. @type {(i: number) => [change: string, isHit: boolean]} */
+  about = () => ["", false];
+  #ruler = h("div.ruler", { "aria-hidden": true });
   #spacer = h("div.spacer", { role: "presentation" }, this.#window);
 
   /** @param {string} label @param {string} kinds classes @param {(i: number) => HTMLElement} make */
   constructor(label, kinds, make) {
     this.#make = make;
-    this.element = h("div", { class: `rows ${kinds}`, tabindex: "0", role: "list", label, onscroll: () => this.#scrolled() }, this.#spacer);
+    this.element = h("div", { class: `rows ${kinds}`, tabindex: "0", role: "list", label, onscroll: () => this.#scrolled() }, this.#ruler, this.#spacer);
     new ResizeObserver(() => {
       this.#draw();
       this.#tighten();
@@ -62,6 +70,7 @@ export class Rows {
     this.#spacer.style.height = this.wrapped ? "auto" : `${count * ROW_PIXELS}px`;
     this.#window.style.transform = "";
     this.cursor = keep ? cursor : -1;
+    this.onreset();
     this.#first = this.#last = -1;
     if (!keep && !wraps) {
       this.#leaveRows();
@@ -120,6 +129,14 @@ export class Rows {
     this.#window.append(...below);
     if (this.wrapped) this.#tighten();
     else this.#window.style.transform = `translateY(${first * ROW_PIXELS}px)`;
+  }
+
+  /** Shows at the right edge where rows of several kinds are. @param {Record<string, number[]>} kinds */
+  rule(kinds) {
+    const height = Math.max(1, this.count / MARKS);
+    const paths = Object.entries(kinds).map(([kind, rows]) => rows.length > 0 && `<path class="${kind}" d="${rows.map((i) => `M0 ${i}h1v${height}h-1z`).join("")}"/>`);
+    const svg = `<svg viewBox="0 0 1 ${Math.max(1, this.count)}" preserveAspectRatio="none">${paths.filter(Boolean).join("")}</svg>`;
+    if (svg !== this.#ruled) this.#ruler.replaceChildren(...markup((this.#ruled = svg)).childNodes);
   }
 
   /** A word that does not fit after its indentation would leave a line empty, so it is broken. */

@@ -74,6 +74,11 @@ export function changeRows(store, label) {
     const [listing, line] = sideOf(row);
     return `${place(row)}: ${listing.text(line)}${compared.why?.() ?? ""}`;
   };
+  rows.about = (i) => {
+    const [listing, line] = sideOf(shown[i]);
+    const { query } = store.state;
+    return shown[i].gap ? ["", false] : [ROW_CLASSES[shown[i].kind], !!query && listing.text(line).toLowerCase().includes(query)];
+  };
   const pinCursor = linkRows(rows, store, (i) => originsOf(shown[i]), (i) => place(shown[i]), said);
   set(rows.element, { onclick: ({ target }) => {
     const key = closest(target, ".gap")?.dataset.key;
