@@ -64,6 +64,10 @@ def test_lines_have_the_colour_of_their_kernel_line_in_every_view(show: Show, ge
     explorer = show(gemm.data, width=1920)
     assert explorer.find(".hued").count() == 0
     explorer.button("colours").click()
+    empty = [n for n, text in enumerate(gemm.kernel.source.lines) if not text.text.strip()]
+    assert empty
+    for row in (explorer.source_row(explorer.data["source"]["lines"][n]) for n in empty):
+        assert "hued" not in (row.get_attribute("class") or "")
 
     def hues(rows: str) -> dict[str, str]:
         """By the first label of each line, its hue."""

@@ -54,7 +54,8 @@ const TURN = 137;
 /** Shows how a line with these origins is linked to what is lit. @param {Element} element @param {Explorer} store @param {number} origins */
 export function mark(element, { state: { lowering, hover, pinned, colours } }, origins) {
   const line = colours && origins >= 0 ? labels(lowering, origins)[0]?.[0] : 0;
-  classed(element, "hued", !!line);
+  // Of an empty line there is the number alone.
+  classed(element, "hued", !!line && /\D/.test(element.textContent ?? ""));
   if (line) /** @type {HTMLElement} */ (element).style.setProperty("--line", `${(line * TURN) % 360}`);
   const kind = linkOf(lowering, origins, hover || pinned);
   KINDS.forEach((_, k) => classed(element, `lit${k}`, k === kind));
