@@ -64,6 +64,7 @@ from ttexplore.ir.operations.reductions import reduction_of
 from ttexplore.ir.operations.scans import scan_of
 from ttexplore.ir.operations.scattered import turn_by_turn
 from ttexplore.ir.operations.turns import stored_by_turns
+from ttexplore.ir.rewrite import bodies
 from ttexplore.ops import FORMS
 from ttexplore.ops import language as tl
 from ttexplore.ops.integers import SMALL_INTEGERS, shifted_left, shifted_right
@@ -296,6 +297,8 @@ class TirWriter(_GeneratorText[ir.Var]):
     # In a T.Parallel: which elements the branches around a statement choose, "" for all.
     chosen: str = ""
     in_parallel: bool = False
+    # How many loops of a nest of T.Parallel are around a statement, and how many there are in the deepest place.
+    axes: tuple[int, int] = (0, 0)
     # Whether the T.Parallel has one iteration.
     is_single: bool = False
     # The buffers of which each turn of the T.Parallel has its own.
@@ -502,21 +505,23 @@ class TirWriter(_GeneratorText[ir.Var]):
         while isinstance(s, tirx.For) and s.kind == tirx.ForKind.PARALLEL:
             loops.append(s)
             s = s.body
-        for axis, node in enumerate(loops):
-            shape = ", ".join("-1" if dimension == axis else "1" for dimension in range(len(loops)))
+        outer = self.in_parallel, self.of_turns, self.axes, self.is_single
+        # Conditions may stand between the loops: all have as many axes as the deepest one.
+        around, deepest = self.axes if self.in_parallel else (0, len(loops) + _parallel_axes(s))
+        for axis, node in enumerate(loops, around):
+            shape = ", ".join("-1" if dimension == axis else "1" for dimension in range(deepest))
             low, extent = self.expression(node.min), self.expression(node.extent)
             self.emit(
                 depth,
                 f"{self.name(node.loop_var)} = np.arange({low}, {low} + {extent}, dtype=np.int32).reshape(({shape},))",
             )
-        outer, self.in_parallel = (self.in_parallel, self.of_turns), True
-        self.is_single = all(constant(loop.extent) == 1 for loop in loops)
+        self.in_parallel, self.axes = True, (around + len(loops), deepest)
+        self.is_single = (self.is_single or not around) and all(constant(loop.extent) == 1 for loop in loops)
         self.of_turns |= stored_by_turns(loops, s)
         for node in sorted(self.of_turns - outer[1], key=lambda buffer: str(buffer.name)):
             self.emit(depth, f"{self.name(node)} = {{}}")
         self.body(s, depth)
-        self.in_parallel, self.of_turns = outer
-        self.is_single = False
+        self.in_parallel, self.of_turns, self.axes, self.is_single = outer
 
     def region(self, region: ir.TensorRegion) -> str:
         spans = ", ".join(f"({self.expression(axis.min)}, {self.expression(axis.extent)})" for axis in region.region)
@@ -554,6 +559,15 @@ class TirWriter(_GeneratorText[ir.Var]):
         how = (bool(attribute(s, flag)) for flag in ("transpose", "transpose_A", "transpose_B", "clear_accum"))
         flags = reduction_of(s) or scan_of(s) or Flags(*how, whole=_stored_from(s))
         self.emit(depth, f"{self.constant(STATEMENTS[name])}(core, {', '.join(shown)}, {self.constant(flags)})")
+
+
+def _parallel_axes(body: tirx.Stmt) -> int:
+    """How many loops of T.Parallel are inside each other, in the deepest place."""
+    inner = [
+        (isinstance(s, tirx.For) and s.kind == tirx.ForKind.PARALLEL) + max(map(_parallel_axes, bodies(s)), default=0)
+        for s in statements(body)
+    ]
+    return max(inner, default=0)
 
 
 def _is_whole(value: ir.Expr) -> bool:

@@ -74,8 +74,19 @@ class _Flat:
                     flat_body += self.branch(statement, conditions)
                 case tirx.For() if not is_parallel(statement):
                     flat_body += self.turns(statement, conditions)
-                case _:
+                case tirx.For():
+                    loops, inner = parallel_body(statement)
+                    self.inside |= {loop.loop_var for loop in loops}
+                    flat_body.append(with_nest(loops, self.body(inner, conditions)))
+                case _ if not conditions:
                     flat_body.append(statement)
+                case _:
+                    raise Unsupported(
+                        "L001",
+                        "an operation on blocks under a condition in T.Parallel",
+                        hint="write it outside of the T.Parallel",
+                        span=span_of(statement),
+                    )
         return flat_body
 
     def value(self, expression: ir.Expr) -> ir.Expr:
@@ -155,6 +166,8 @@ def store_refused(tensor: tirx.Buffer, condition: ir.Expr) -> Unsupported:
 def _chosen(condition: ir.Expr, first: list[tirx.Stmt], second: list[tirx.Stmt]) -> list[tirx.Stmt] | None:
     """The statements of two branches that store the same elements in the same order, with a choice for each of them;
     None for other branches."""
+    if not all(isinstance(statement, tirx.Bind | tirx.BufferStore) for statement in (*first, *second)):
+        return None
     stores = [[statement for statement in body if isinstance(statement, tirx.BufferStore)] for body in (first, second)]
     if len(stores[0]) != len(stores[1]) or not all(map(_same_element, *stores)):
         return None
