@@ -78,15 +78,9 @@ class _Flat:
                     loops, inner = parallel_body(statement)
                     self.inside |= {loop.loop_var for loop in loops}
                     flat_body.append(with_nest(loops, self.body(inner, conditions)))
-                case _ if not conditions:
-                    flat_body.append(statement)
                 case _:
-                    raise Unsupported(
-                        "L001",
-                        "an operation on blocks under a condition in T.Parallel",
-                        hint="write it outside of the T.Parallel",
-                        span=span_of(statement),
-                    )
+                    # Operations on blocks are refused wherever they are in a T.Parallel.
+                    flat_body.append(statement)
         return flat_body
 
     def value(self, expression: ir.Expr) -> ir.Expr:
