@@ -116,10 +116,9 @@ def test_a_buffer_that_is_too_small_is_deepened_in_what_if_and_the_run_passes(sh
     pane.locator("textarea").fill("\n".join([*lines[:first], *a_only, *b_only, *lines[first + 15 :]]))
     run(explorer, exploration)
     assert "the program ends when a holds 8 tiles instead of 4" in explorer.find(".result").inner_text()
-    # The tab has its module from then on.
-    explorer.tab("What if")
-    explorer.tab("Run")
     explorer.button("Apply this fix").click()
+    # What is asked for waits for the module of the tab, which is opened for the first time.
+    explorer.find(".whatifview").wait_for()
     # The depth that was set already stays.
     depths = {"b": 3, "a": 4}
     asked = explorer.sent()[-1]

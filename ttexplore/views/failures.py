@@ -15,9 +15,6 @@ from typing import Any
 from ttexplore.characters import Printed
 from ttexplore.errors import TTExploreError, from_record
 from ttexplore.record import ErrorRecord
-from ttexplore.views.markup import content_id
-from ttexplore.views.steps.diff import error_html
-from ttexplore.views.theme import fragment
 
 
 @dataclass(frozen=True)
@@ -27,6 +24,11 @@ class ErrorCard(Printed):
     record: ErrorRecord
 
     def _repr_html_(self) -> str:
+        # Each notebook that imports ttexplore imports this module, and few show a card.
+        from ttexplore.views.markup import content_id
+        from ttexplore.views.steps.diff import error_html
+        from ttexplore.views.theme import fragment
+
         label = f"error {self.record.code}".strip()
         card = error_html(self.record)
         return fragment(content_id("ttx-error", card), label, card)

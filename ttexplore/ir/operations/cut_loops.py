@@ -25,18 +25,9 @@ def cut_to_blocks(statement: tirx.For) -> tirx.For | None:
     if len(body) != 1 or not isinstance(body[0], tirx.IfThenElse) or body[0].else_case is not None:
         return None
     branch = body[0]
-    ends: dict[ir.Var, int] = {}
-    rest: list[ir.Expr] = []
-    for condition in conjuncts(branch.condition):
-        if isinstance(condition, tirx.LT) and (end := constant(condition.b)) is not None:
-            for at in loops:
-                if condition.a.same_as(at.loop_var) and constant(at.min) == 0 and _end(branch, at) == end:
-                    ends[at.loop_var] = end
-                    break
-            else:
-                rest.append(condition)
-        else:
-            rest.append(condition)
+    conditions = [(condition, _ended(condition, branch, loops)) for condition in conjuncts(branch.condition)]
+    ends = dict(end for _, end in conditions if end is not None)
+    rest = [condition for condition, end in conditions if end is None]
     if not ends:
         return None
     cut = [
@@ -45,6 +36,16 @@ def cut_to_blocks(statement: tirx.For) -> tirx.For | None:
     ]
     inside = statements(branch.then_case)
     return with_nest(cut, [when(functools.reduce(tirx.And, rest), inside, branch.span)] if rest else inside)
+
+
+def _ended(condition: ir.Expr, branch: tirx.IfThenElse, loops: list[tirx.For]) -> tuple[ir.Var, int] | None:
+    """The variable of a loop that a condition ends where the blocks do that a branch stores, and that end."""
+    if not isinstance(condition, tirx.LT) or (end := constant(condition.b)) is None:
+        return None
+    for at in loops:
+        if condition.a.same_as(at.loop_var) and constant(at.min) == 0 and _end(branch, at) == end:
+            return at.loop_var, end
+    return None
 
 
 def _end(branch: tirx.IfThenElse, at: tirx.For) -> int | None:

@@ -45,7 +45,7 @@ def _inside(body: list[tirx.Stmt], loops: list[tirx.For]) -> list[tirx.Stmt]:
     for inner in walk(sequence(body)):
         if isinstance(inner, tirx.Bind) and _uses_any(inner.value, variables):
             variables.add(inner.var)
-    names, (*_, last) = [inner for inner in body if isinstance(inner, tirx.Bind)], body
+    names, last = [inner for inner in body if isinstance(inner, tirx.Bind)], body[-1]
     before = [binding for binding in names if binding.var not in variables]
     rest = [statement for statement in body if not isinstance(statement, tirx.Bind) or statement.var in variables]
     is_end = len(names) == len(body) - 1

@@ -556,17 +556,21 @@ def _constants(root: Node, nodes: list[Node]) -> dict[str, float]:
 
 def _dtype_of_whole(kind: str) -> str:
     """The dtype of a type of whole numbers."""
-    if kind.split()[-1] == "bool":
-        return "bool"
+    bits = _bits_of_whole(kind)
     sign = "u" if re.search(r"\b(unsigned|size_t|uint\w*)\b", kind) else ""
-    bits = ((8, r"\bchar\b|int8_t"), (16, r"\bshort\b|int16_t"), (64, r"\blong\b|\bsize_t|int64_t"))
-    return f"{sign}int{next((width for width, names in bits if re.search(names, kind)), 32)}"
+    return "bool" if bits == 1 else f"{sign}int{bits}"
+
+
+def _bits_of_whole(kind: str) -> int:
+    """How many bits a type of whole numbers has."""
+    names = {1: "bool", 8: "char|u?int8_t", 16: "short|u?int16_t", 64: "long|size_t|u?int64_t"}
+    return next((bits for bits, name in names.items() if re.search(rf"\b({name})\b", kind)), 32)
 
 
 def _most(kind: str) -> int:
     """The largest number that each constant of a type of whole numbers can be, signed or not."""
-    bits = ((1, r"\bbool\b"), (7, r"\b(char|u?int8_t)\b"), (15, r"\b(short|u?int16_t)\b"))
-    return (1 << next((width for width, names in bits if re.search(names, kind)), 31)) - 1
+    bits = min(_bits_of_whole(kind), 32)
+    return (1 << max(bits - 1, 1)) - 1
 
 
 # Functions of constants, and the constants of <math.h> and <float.h>.
