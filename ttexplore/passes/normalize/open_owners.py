@@ -22,7 +22,7 @@ from ttexplore.passes.normalize.shared_items import decides, note_on_owner, with
 
 
 @dataclass(frozen=True)
-class _Use:
+class _TensorUse:
     """A statement that uses a region of a tensor: where it starts along each axis, and how many elements it has. An
     update has a bit for its kind."""
 
@@ -66,8 +66,8 @@ def with_owners_of_open_sizes(
     return with_grouped_items(function, loops, groups, firings), tuple(notes)
 
 
-def _uses(function: tirx.PrimFunc, name: str) -> list[_Use]:
-    tensor_uses: list[_Use] = []
+def _uses(function: tirx.PrimFunc, name: str) -> list[_TensorUse]:
+    tensor_uses: list[_TensorUse] = []
     names: dict[ir.Var, ir.Expr] = {}
     for statement in walk(function.body):
         if isinstance(statement, tirx.Bind):
@@ -84,11 +84,11 @@ def _uses(function: tirx.PrimFunc, name: str) -> list[_Use]:
                 block = target if region is source else source
                 extents = full_extents(region, shape_of(block.source))
                 lows = [written_out(axis_range.min, names) for axis_range in region.region]
-                tensor_uses.append(_Use(statement, lows, tuple(extents or ()), attribute(statement, ATOMIC) or 0))
+                tensor_uses.append(_TensorUse(statement, lows, tuple(extents or ()), attribute(statement, ATOMIC) or 0))
     return tensor_uses
 
 
-def _has_own(block: ir.Var, tensor_uses: list[_Use]) -> bool:
+def _has_own(block: ir.Var, tensor_uses: list[_TensorUse]) -> bool:
     """Whether an axis of a tensor has elements that no block uses with another number of its own."""
     analyzer = sym.Analyzer()
     for axis in range(len(tensor_uses[0].lows)):
