@@ -69,7 +69,7 @@ def outcome(kernel: PortedKernel) -> str:
         return kernel.family
     if kernel.draft is not None:
         return f"a draft: {kernel.draft.reason}"
-    by_hand = next((way.kernel for way in ways() if str(way) == kernel.way), "")
+    by_hand = next((way.kernel for way in ways() if way.words == kernel.way), "")
     return f"by hand: {by_hand}"
 
 

@@ -212,8 +212,15 @@ def flatten_parallel_nests(program: TirProgram, target: Target) -> TirProgram:
     Raises Unsupported for loops of unknown or great length, and for stores to tensors under a condition about values of
     elements.
     """
-    program = _rewritten(program, without_empty_nests, with_merged_loops, with_cut_loops, with_scattered_updates)
-    return _rewritten(program, with_plain_elements, with_turn_values)
+    return _rewritten(
+        program,
+        without_empty_nests,
+        with_merged_loops,
+        with_cut_loops,
+        with_scattered_updates,
+        with_plain_elements,
+        with_turn_values,
+    )
 
 
 def gather_rows(program: TirProgram, target: Target) -> TirProgram:

@@ -22,7 +22,9 @@ class Way:
     def fits(self, text: str, reason: str) -> bool:
         return all(re.search(pattern, text) for pattern in self.text) and re.search(self.reason, reason) is not None
 
-    def __str__(self) -> str:
+    @property
+    def words(self) -> str:
+        """The hint, and the kernel."""
         return f"{self.hint}, as {self.kernel} does"
 
 
@@ -35,4 +37,4 @@ def ways() -> tuple[Way, ...]:
 
 def way_of(text: str, reason: str) -> str:
     """How to write by hand a kernel that has this text, and that was not written for this reason."""
-    return str(next(way for way in ways() if way.fits(text, reason)))
+    return next(way for way in ways() if way.fits(text, reason)).words
