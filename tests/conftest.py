@@ -35,6 +35,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.slow)
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Fails where pytest-xdist does not keep the tests of a group in one process: they would share servers' ports,
+    and each process would lower the same kernels again."""
+    if session.config.getoption("loadgroup", False):
+        for item in session.items:
+            if item.get_closest_marker("xdist_group") and "@" not in item.nodeid.rpartition("]")[2]:
+                raise pytest.UsageError(f"{item.nodeid}: pytest-xdist does not see its group")
+
+
 def pytest_configure() -> None:
     # The processes that run tests side by side are told of 80 columns, which fold the output of the command.
     os.environ.pop("COLUMNS", None)

@@ -77,6 +77,8 @@ def lab(folder: Path) -> Iterator[str]:
         "--no-browser",
         f"--port={port}",
         "--IdentityProvider.token=",
+        # Another server's port would lead to that server.
+        "--ServerApp.port_retries=0",
         "--allow-root",
         "--LabApp.expose_app_in_browser=True",
         "--ServerApp.disable_check_xsrf=True",
@@ -115,12 +117,23 @@ def notebook(lab: str, open_context: Open) -> Page:
     """The notebook, with all of its cells run in a kernel of its own: an explorer opens where the one before it in the
     same kernel was left."""
     end_kernels(lab)
-    context = open_context(expected=LABS_OWN, viewport={"width": 1500, "height": 1000})
-    context.set_default_timeout(_PATIENCE_MS)
-    page = context.new_page()
+    page = new_page(open_context)
     open_notebook(page, lab)
     run(page, "notebook:run-all-cells")
     return page
+
+
+def new_page(open_context: Open, *expected: str) -> Page:
+    """A page in which kernels may take their time to start, and where errors may have one of the texts `expected`."""
+    context = open_context(expected=(*LABS_OWN, *expected), viewport={"width": 1500, "height": 1000})
+    context.set_default_timeout(_PATIENCE_MS)
+    return context.new_page()
+
+
+def told_by_run(page: Page) -> str:
+    """The text of the run's result, once it is there. Until then another card may stand in its place."""
+    page.wait_for_function("() => document.querySelector('.result > div')?.shadowRoot")
+    return page.evaluate("document.querySelector('.result > div').shadowRoot.textContent")
 
 
 def end_kernels(lab: str) -> None:
@@ -240,8 +253,7 @@ def test_a_notebook_is_explored(notebook: Page, lab: str) -> None:
     first.tab("Run")
     first.find("select[aria-label=backend]").select_option("interpreter")
     first.root.get_by_role("button", name="Run", exact=True).click()
-    first.find(".result > div").wait_for()
-    assert "PCC" in notebook.evaluate("document.querySelector('.result > div').shadowRoot.textContent")
+    assert "PCC" in told_by_run(notebook)
     first.button("Check every step").click()
     first.find(".checks .card.good").wait_for()
     # Arrays of the notebook, by the name of their list.
@@ -299,8 +311,7 @@ def test_a_notebook_is_opened_again_without_its_kernel(
     notebook.close()
     shut_down_kernels(lab)
     # A new kernel knows nothing of the explorers: their pages are seen, and no error.
-    context = open_context(expected=LABS_OWN, viewport={"width": 1500, "height": 1000})
-    page = context.new_page()
+    page = new_page(open_context)
     open_notebook(page, lab)
     wait_until_seen(page, STILL)
     for theme in ("Light", "Dark"):
@@ -318,7 +329,7 @@ def test_a_notebook_is_opened_again_without_its_kernel(
     theirs = json.loads(file.read_text(encoding="utf-8"))
     theirs["metadata"]["author"] = "somebody else"
     file.write_text(json.dumps(theirs), encoding="utf-8")
-    page = context.new_page()
+    page = page.context.new_page()
     open_notebook(page, lab)
     wait_until_seen(page, ["", "still"] * 3)
     page.screenshot(path=tmp_path / "untrusted_dark.png")
@@ -431,12 +442,8 @@ window.WebSocket = class extends WebSocket {
 
 
 def test_what_was_asked_is_answered_when_a_lost_connection_is_back(lab: str, folder: Path, open_context: Open) -> None:
-    context = open_context(
-        expected=(*LABS_OWN, "ERR_CONNECTION_REFUSED"), viewport={"width": 1500, "height": 1000}
-    )  # fmt: skip
-    context.set_default_timeout(_PATIENCE_MS)
-    context.add_init_script(_LINES)
-    page = context.new_page()
+    page = new_page(open_context, "ERR_CONNECTION_REFUSED")
+    page.add_init_script(_LINES)
     open_notebook(page, lab)
     run(page, "notebook:run-all-cells")
     first = explorer(page)
@@ -518,9 +525,7 @@ def test_a_kernel_that_spins_is_cancelled_at_once(lab: str, folder: Path, open_c
     file = json.loads((folder / "explorer.ipynb").read_text(encoding="utf-8"))
     file["cells"] = [{**file["cells"][0], "outputs": [], "source": source}]
     (folder / "spinning.ipynb").write_text(json.dumps(file), encoding="utf-8")
-    context = open_context(expected=LABS_OWN, viewport={"width": 1500, "height": 1000})
-    context.set_default_timeout(_PATIENCE_MS)
-    page = context.new_page()
+    page = new_page(open_context)
     open_notebook(page, lab, "spinning.ipynb")
     run(page, "notebook:run-all-cells")
     shown = explorer(page)
@@ -553,8 +558,7 @@ def test_a_kernel_that_spins_is_cancelled_at_once(lab: str, folder: Path, open_c
     # Nothing is left of all that: the next run passes.
     again.root.get_by_role("button", name="Run", exact=True).click()
     # Until then, the card of the run before stands there.
-    page.wait_for_function("() => document.querySelector('.result > div')?.shadowRoot")
-    told = page.evaluate("document.querySelector('.result > div').shadowRoot.textContent")
+    told = told_by_run(page)
     assert "passed" in told
     assert "of this machine's time" in told
     # A restarted kernel takes its processes with it.
