@@ -115,7 +115,7 @@ def test_hostile_answers_are_shown_as_text(show: Show, gemm: Exploration) -> Non
     explorer.answer({"state": "failed", "error": fault})
     explorer.button("reader.cpp line 1").click()
     explorer.file("reader.cpp").get_by_role("button", name="edit reader.cpp").click()
-    assert f"waits{TAGS}" in explorer.find(".marks:visible").inner_text()
+    assert f"waits{TAGS}" in explorer.find(".marks .link:visible").inner_text()
     explorer.tab("Run")
     explorer.button("Apply this fix").click()
     assert f"text{TAGS}" in explorer.find(".result").inner_text()

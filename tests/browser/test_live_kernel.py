@@ -9,10 +9,10 @@ import zlib
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator
+from playwright.sync_api import FloatRect, Locator
 
 from tests.browser.conftest import Show
-from tests.browser.explorer_page import ExplorerPage
+from tests.browser.explorer_page import NARROW, WIDE, ExplorerPage
 from tests.browser.test_accessibility import violations
 from ttexplore import Exploration
 from ttexplore.session.widget import ExplorerWidget
@@ -69,6 +69,12 @@ def replace(explorer: ExplorerPage, old: str, new: str) -> None:
     explorer.page.keyboard.insert_text(new)
 
 
+def bounds(element: Locator) -> FloatRect:
+    box = element.bounding_box()
+    assert box
+    return box
+
+
 def status(explorer: ExplorerPage, text: str) -> None:
     explorer.find(".draft [role=status]:visible").filter(has_text=text).wait_for()
 
@@ -113,7 +119,7 @@ def test_an_error_leaves_what_could_be_lowered(explorer: ExplorerPage, python: P
     marked = explorer.find(".text [data-mark=error]")
     marked.wait_for()
     assert "T.clera" in marked.inner_text()
-    assert "T.clera does not exist" in explorer.find(".marks:visible").inner_text()
+    assert "T.clera does not exist" in explorer.find(".marks .link:visible").inner_text()
     status(explorer, "✖ not lowered")
     outdated = explorer.root.evaluate("one => getComputedStyle(one.querySelector('.tabs'), '::after').content")
     assert outdated == '"the last version that could be lowered"'
@@ -137,6 +143,50 @@ def test_an_error_leaves_what_could_be_lowered(explorer: ExplorerPage, python: P
     assert explorer.head() == facts
 
 
+@pytest.mark.parametrize("width", [WIDE, 1000, NARROW])
+def test_an_error_lies_under_its_line(
+    show: Show, gemm: Exploration, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    explorer = show(gemm.data, width=width, height=800)
+    python = Python(explorer, gemm, monkeypatch)
+    explorer.press("e")
+    sheet = explorer.find(".editor:visible .sheet")
+    height = sheet.evaluate("one => one.clientHeight")
+    assert height >= 16 * 18
+    replace(explorer, "T.clear(C_local)", "T.clera(C_local)")
+    python.answer(1)
+    message = explorer.find(".marks .link:visible")
+    message.wait_for()
+    # Nothing moved to make room for it, and no bar lies on it.
+    assert sheet.evaluate("one => one.clientHeight") == height
+    row, told, room = (
+        bounds(one) for one in (explorer.find(".editor:visible [data-mark=error]").first, message, sheet)
+    )
+    assert told["y"] == row["y"] + row["height"]
+    assert told["y"] + told["height"] <= room["y"] + room["height"]
+    assert message.evaluate(
+        """one => {
+            const { x, y, width, height } = one.getBoundingClientRect();
+            return document.elementFromPoint(x + width / 2, y + height / 2) === one;
+        }"""
+    )
+    assert explorer.root.evaluate("one => one.querySelector('header').scrollWidth <= one.clientWidth")
+    # What it lies on is read with the caret in it.
+    opacity = "one => getComputedStyle(one).opacity"
+    assert message.evaluate(opacity) == "1"
+    explorer.type("ArrowDown")
+    assert float(message.evaluate(opacity)) < 0.5
+    # Esc keeps the text and the error; the keys are the explorer's again, and what is said leads back.
+    explorer.type("Escape")
+    place = sheet.evaluate("one => one.scrollTop")
+    assert "T.clera" in field(explorer).input_value()
+    explorer.press("]")
+    assert sheet.evaluate("one => one.scrollTop") == place
+    explorer.button("✖ not lowered").click()
+    explorer.type("End", "Backspace", "Backspace")
+    assert "T.clera(C_loca\n" in field(explorer).input_value()
+
+
 def test_a_line_above_the_decorator_moves_numbers_and_marks(
     explorer: ExplorerPage, python: Python, gemm: Exploration
 ) -> None:
@@ -156,7 +206,7 @@ def test_a_line_above_the_decorator_moves_numbers_and_marks(
     assert "B_shard" in (marked.text_content() or "")
     rows = field(explorer).input_value().split("\n")
     assert "B_shard" in rows[error["line"] - first]
-    assert f"line {error['line']}:" in explorer.find(".marks:visible").inner_text()
+    assert f"line {error['line']}:" in explorer.find(".marks .link:visible").inner_text()
     # Undone, the numbers are the first ones again.
     explorer.button("undo all").click()
     python.answer(3)

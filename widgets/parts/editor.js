@@ -5,7 +5,7 @@
 
 import { within } from "../model/figures.js";
 import { code } from "./listing.js";
-import { classed, find, focusOn, h, link, put, set, take } from "./dom.js";
+import { classed, find, focusOn, h, link, put, rect, set, take } from "./dom.js";
 import { LARGEST_WRAPPED, ROW_PIXELS } from "./rows.js";
 
 const INDENT = "    ";
@@ -41,10 +41,16 @@ export class Editor {
       spellcheck: false, label,
       oninput: () => this.#changed(), onkeydown: (event) => this.#key(event), onselectionchange: () => this.#follow(),
     });
-    this.#sheet = h("div.sheet", { onscroll: () => this.#scrolled() }, h("div.paper", this.#text, this.#area));
-    this.element = h("div.editor", this.#sheet, this.#listed);
+    this.#sheet = h("div.sheet", { onscroll: () => this.#scrolled() }, h("div.paper", this.#text, this.#area, this.#listed));
+    this.element = h("div.editor", this.#sheet);
     // Out of the page, an element forgets where it was scrolled to.
-    new ResizeObserver(() => this.#sheet.scrollTo(this.#place[0], this.#place[1])).observe(this.#sheet);
+    const observer = new ResizeObserver(() => {
+      this.#sheet.scrollTo(this.#place[0], this.#place[1]);
+      this.#lay();
+    });
+    observer.observe(this.#sheet);
+    // Lines that wrap in another way move what lies under them.
+    observer.observe(this.#text);
     this.#draw();
   }
 
@@ -70,8 +76,8 @@ export class Editor {
 
   /**
    * Marks lines, by their numbers as shown, and no others: `error`, `stuck` (a kernel waits here for ever), `changed`. A mark
-   * moves with its line and goes when the line is changed. What has a message is listed below the text as well, where
-   * the keyboard reaches it.
+   * moves with its line and goes when the line is changed. Its message lies under it, over the next line, which is seen
+   * through it once the caret is there.
    * @param {Pick<Marked, "line" | "kind" | "message">[]} marks
    */
   marks(marks) {
@@ -85,6 +91,12 @@ export class Editor {
       set(row, { "data-mark": mark.kind });
     }
     this.#list();
+    // Where something is being typed, what is said of it is in sight.
+    const typed = this.#told.findIndex(([row]) => row.classList.contains("at"));
+    if (typed >= 0) {
+      const { bottom } = rect(this.#listed.children[typed]);
+      this.#sheet.scrollBy(0, Math.max(0, bottom - rect(this.#sheet).bottom + 4));
+    }
   }
 
   /** Puts the caret at a line, by its number as shown, in sight and focused. @param {number} line */
@@ -131,6 +143,7 @@ export class Editor {
   #follow() {
     classed(find(this.#text, ".at"), "at", false);
     classed(this.#text.children[this.#line(this.#area.selectionEnd)], "at", true);
+    this.#lay();
   }
 
   #changed() {
@@ -165,12 +178,28 @@ export class Editor {
     this.#list();
   }
 
+  get #told() {
+    return [...this.#marks].filter(([, { message }]) => message);
+  }
+
   #list() {
     const rows = this.#rows;
-    put(this.#listed, [...this.#marks].filter(([, { message }]) => message).map(([row, { kind, message }]) => {
+    put(this.#listed, this.#told.map(([row, { kind, message }]) => {
       const line = this.#first + rows.indexOf(row);
       return link(`line ${line}: ${message}`, () => this.goTo(line), { class: "link m", "data-mark": kind });
     }));
+    this.#lay();
+  }
+
+  /** Lays messages under their lines. */
+  #lay() {
+    const told = this.#told;
+    [...this.#listed.children].forEach((message, i) => {
+      const row = /** @type {HTMLElement | undefined} */ (told[i]?.[0]);
+      if (!row) return;
+      /** @type {HTMLElement} */ (message).style.top = `${row.offsetTop + row.offsetHeight}px`;
+      classed(message, "through", row.nextElementSibling?.classList.contains("at"));
+    });
   }
 
   /** Types, so that it can be undone. @param {number} from @param {number} to @param {string} text */

@@ -5,7 +5,7 @@
 
 import { draftText, isOutdated } from "../model/live.js";
 import { copyChip } from "./cards.js";
-import { chip, find, focusOn, h, set, take } from "./dom.js";
+import { chip, find, focusOn, h, link, put, set, take } from "./dom.js";
 import { Editor } from "./editor.js";
 import { kernelSource } from "./listing.js";
 
@@ -15,7 +15,9 @@ export function kernelPane(store, kernel) {
   const editor = new Editor("kernel, edited", "python", (draft) => store.set({ draft }));
   set(editor.element, { onkeydown: (event) => {
     if (event.key !== "Escape" || event.isComposing) return;
-    toggle();
+    // A text that is not lowered stays where it is, with what is wrong with it.
+    if (isOutdated(store.state)) focusOn(edit);
+    else toggle();
     take(event);
   } });
   const status = h("span.q", { role: "status" });
@@ -38,10 +40,13 @@ export function kernelPane(store, kernel) {
       editor.first = lowering.source.lines[0];
       editor.value = text;
     }
-    status.textContent = status.title = editing && reason ? `Not available: ${reason}.`
+    const line = draftError?.line;
+    const told = editing && reason ? `Not available: ${reason}.`
       : drafting ? "lowering …"
-        : isOutdated(state) ? `✖ ${draftError?.line ? "not lowered" : draftError?.message.join(" ")}`
+        : isOutdated(state) ? `✖ ${line ? "not lowered" : draftError?.message.join(" ")}`
           : text !== first ? "edited; source unchanged" : isOpen ? "lowered as you type" : "";
+    put(status, line && isOpen && isOutdated(state) && !drafting ? link(told, () => editor.goTo(line)) : told);
+    status.title = told;
   });
   store.on(["draftError", "editing"], ({ draftError: error }) => {
     editor.marks(error?.line ? [{ line: error.line, kind: "error", message: [...error.message, ...error.hint].join(" · ") }] : []);
