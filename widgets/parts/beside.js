@@ -15,9 +15,9 @@ export function besideChip(model, root, title) {
   /** One of both is enough: the other shows its head, until there is none beside it. @param {boolean} isBeside */
   function leave(isBeside) {
     classed(root, "headonly", isBeside);
-    put(element, isBeside ? "show here" : "beside the notebook");
+    put(element, isBeside ? "show here" : "beside");
   }
-  const element = chip("beside the notebook", async () => {
+  const element = chip("beside", async () => {
     if (root.matches(".headonly")) return leave(false);
     const { luminoWidget: view } = await manager.create_view(await manager.get_model(identity));
     // Widgets clear the place that a panel gives their element, so another one holds it.
