@@ -671,6 +671,8 @@ def test_a_kernel_is_edited_and_its_cell_runs_again(notebook: Page, record_prope
     assert first.head() == edited
     first.type("Backspace")
     first.find(".draft [role=status]:visible").filter(has_text="edited; source unchanged").wait_for()
+    # This kernel stands in a file.
+    assert not first.button("write to cell").count()
     # The cell runs again: its text, in the same place.
     first.tab("Code")
     first.file("writer.cpp").wait_for()
@@ -685,3 +687,53 @@ def test_a_kernel_is_edited_and_its_cell_runs_again(notebook: Page, record_prope
     again.tab("Steps")
     assert (again.step(), again.find(".history b").inner_text()) == (chosen, pinned)
     assert again.head() == facts
+
+
+def test_an_edited_kernel_is_written_into_its_cell(lab: str, folder: Path, open_context: Open) -> None:
+    kernel = (
+        "    @T.prim_func\n    def scaled(A: T.Tensor((32, 64)), B: T.Tensor((32, 64))):\n        with T.Kernel(2) as b:\n"
+        "            a = T.alloc_fragment((32, 32))\n            T.copy(A[0, b * 32], a)\n"
+        "            for i, j in T.Parallel(32, 32):\n                a[i, j] = a[i, j] * 2\n            T.copy(a, B[0, b * 32])\n"
+    )
+    sources = [
+        "import ttexplore as ttx\nimport ttexplore.language as T\n",
+        f"def factory():\n{kernel}    return scaled\n\nex = ttx.explore(factory())\nex",
+    ]
+    file = json.loads((folder / "explorer.ipynb").read_text(encoding="utf-8"))
+    cell = file["cells"][0]
+    file["cells"] = [{**cell, "id": f"w{n}", "outputs": [], "source": source} for n, source in enumerate(sources)]
+    (folder / "written.ipynb").write_text(json.dumps(file), encoding="utf-8")
+    page = new_page(open_context)
+    open_notebook(page, lab, "written.ipynb")
+    run(page, "notebook:run-all-cells")
+    shown = explorer(page)
+    shown.press("e")
+    assert shown.button("write to cell").is_hidden()
+    field = shown.root.get_by_role("textbox", name="kernel, edited").locator("visible=true")
+    field.evaluate(
+        "one => { const at = one.value.indexOf('* 2') + 2; one.setSelectionRange(at, at + 1); one.focus(); }"
+    )
+    shown.type("3")
+    shown.find(".draft [role=status]:visible").filter(has_text="edited; source unchanged").wait_for()
+    shown.button("write to cell").click()
+    cells_now = "[...jupyterapp.shell.currentWidget.context.model.cells].map((one) => one.sharedModel.source)"
+    written = page.evaluate(cells_now)
+    assert written == [sources[0], sources[1].replace("* 2", "* 3")]
+    assert shown.button("write to cell").is_hidden()
+    assert shown.button("undo all").is_hidden()
+    # A cell that has become another one is left alone.
+    page.evaluate("[...jupyterapp.shell.currentWidget.context.model.cells][1].sharedModel.source = 'other = 1'")
+    assert shown.button("edit the kernel").evaluate("one => one === document.activeElement")
+    field.focus()
+    shown.type("4")
+    shown.find(".draft [role=status]:visible").filter(has_text="edited; source unchanged").wait_for()
+    assert shown.button("write to cell").is_hidden()
+    # What was written runs.
+    page.evaluate(
+        "(text) => { [...jupyterapp.shell.currentWidget.context.model.cells][1].sharedModel.source = text; }",
+        written[1],
+    )
+    shown.root.evaluate("one => { one.dataset.old = 1; }")
+    run(page, "notebook:run-all-cells")
+    page.wait_for_function("() => document.querySelector('.ttx-explorer:not([data-old]) .source .rows')")
+    assert "* 3" in ExplorerPage(page, {}).find(".source .rows").inner_text()

@@ -22,10 +22,11 @@ const GONE = "the notebook's kernel restarted or ended: run the cell again";
  * Of the widget manager what is used here; JupyterLab's has all of it.
  * @typedef {object} Manager
  * @property {{ [name in "statusChanged" | "connectionStatusChanged" | "disposed"]?: Signal } | null} [kernel]
- * @property {{ addSibling: (widget: Panel, where: { ref: string | undefined, mode: string }) => void, disposed: { connect: (listener: () => void) => void } }} [context]
+ * @property {{ model?: { cells?: Iterable<{ sharedModel: Cell }> }, addSibling: (widget: Panel, where: { ref: string | undefined, mode: string }) => void, disposed: { connect: (listener: () => void) => void } }} [context]
  * @property {(identity: string) => Promise<object>} get_model
  * @property {(model: object) => Promise<{ luminoWidget: Panel }>} create_view
  */
+/** @typedef {{ readonly source: string, updateSource: (start: number, end: number, text: string) => void }} Cell */
 /** @typedef {{ node: HTMLElement, title: object, dispose: () => void, disposed: { connect: (listener: () => void) => void }, constructor: PanelClass }} Panel */
 /** @typedef {{ new (): Panel, attach: (panel: Panel, host: HTMLElement) => void }} PanelClass */
 /** @typedef {{ connect: (listener: Cut) => void, disconnect: (listener: Cut) => void }} Signal */
@@ -68,6 +69,11 @@ export class Kernel {
     model.on?.("msg:custom", this.#hear);
     model.on?.("comm_live_update", this.#cut);
     for (const signal of this.#signals) signal.connect(this.#cut);
+  }
+
+  /** The front end's own part, where there is one. */
+  get manager() {
+    return this.#model.widget_manager;
   }
 
   /** Why `what` cannot be asked for; empty where it can. @param {Question["do"]} what */

@@ -5,6 +5,7 @@
 
 import { draftText, isOutdated } from "../model/live.js";
 import { copyChip } from "./cards.js";
+import { cellChip } from "./cell.js";
 import { chip, find, focusOn, h, link, put, set, take } from "./dom.js";
 import { Editor } from "./editor.js";
 import { kernelSource } from "./listing.js";
@@ -25,7 +26,7 @@ export function kernelPane(store, kernel) {
   const undo = chip("undo all", () => store.set({ draft: store.state.first }), { title: "as in the notebook" });
   const copy = copyChip(store, "the kernel", () => draftText(store.state));
 
-  store.on(["editing", "draft", "drafting", "draftError", "lowering", "stale"], (state) => {
+  store.on(["editing", "draft", "first", "drafting", "draftError", "lowering", "stale"], (state) => {
     const { editing, drafting, draftError, lowering, first } = state;
     const reason = kernel.missing("edit");
     const isOpen = editing && !reason;
@@ -56,5 +57,5 @@ export function kernelPane(store, kernel) {
     store.set({ editing: !store.state.editing });
     focusOn(view.element.hidden ? find(editor.element, "textarea") : view.element);
   }
-  return { view, bar: h("div.draft", status, view.pins.element, copy, undo, edit), body: [view.element, editor.element], toggle };
+  return { view, bar: h("div.draft", status, view.pins.element, cellChip(store, kernel.manager, () => focusOn(edit)), copy, undo, edit), body: [view.element, editor.element], toggle };
 }
