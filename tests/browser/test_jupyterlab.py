@@ -690,14 +690,19 @@ def test_a_kernel_is_edited_and_its_cell_runs_again(notebook: Page, record_prope
 
 
 def test_an_edited_kernel_is_written_into_its_cell(lab: str, folder: Path, open_context: Open) -> None:
-    kernel = (
-        "    @T.prim_func\n    def scaled(A: T.Tensor((32, 64)), B: T.Tensor((32, 64))):\n        with T.Kernel(2) as b:\n"
-        "            a = T.alloc_fragment((32, 32))\n            T.copy(A[0, b * 32], a)\n"
-        "            for i, j in T.Parallel(32, 32):\n                a[i, j] = a[i, j] * 2\n            T.copy(a, B[0, b * 32])\n"
-    )
+    kernel = """
+    @T.prim_func
+    def scaled(A: T.Tensor((32, 64)), B: T.Tensor((32, 64))):
+        with T.Kernel(2) as b:
+            a = T.alloc_fragment((32, 32))
+            T.copy(A[0, b * 32], a)
+            for i, j in T.Parallel(32, 32):
+                a[i, j] = a[i, j] * 2
+            T.copy(a, B[0, b * 32])
+"""
     sources = [
         "import ttexplore as ttx\nimport ttexplore.language as T\n",
-        f"def factory():\n{kernel}    return scaled\n\nex = ttx.explore(factory())\nex",
+        f"def factory():{kernel}    return scaled\n\nex = ttx.explore(factory())\nex",
     ]
     file = json.loads((folder / "explorer.ipynb").read_text(encoding="utf-8"))
     cell = file["cells"][0]
