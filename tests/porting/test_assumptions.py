@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import ttexplore as ttx
 from tests.porting.test_port import ATTENTION
+from ttexplore.errors import UsageError
 from ttexplore.porting.proof.results import PortProof
 
 KERNEL = """
@@ -59,35 +62,108 @@ def test_a_comparison_that_does_not_hold_is_not_the_opposite_one_for_nan(conditi
     np.testing.assert_array_equal(result, np.where(tests[condition], np.float32(3), x))
 
 
+S = np.float32(0.1)
+BIG, SMALL = np.float32(1e25), np.float32(1e-25)
+
+
 @pytest.mark.parametrize(
-    ("body", "assumed"),
+    ("body", "s", "expected"),
     [
-        ("y[i] = s * 3.f == 0.3f ? x[i] : -x[i];", "what is computed from s alone is a float64"),
-        ("y[i] = x[i] * (s * s / s);", "what is computed from s alone is a float64"),
+        ("s * 3.f == 0.3f ? x[i] : -x[i]", S, 1 if S * np.float32(3) == np.float32(0.3) else -1),
+        ("s + 0.6f > 0.7f ? x[i] : -x[i]", S, 1 if S + np.float32(0.6) > np.float32(0.7) else -1),
+        ("(s - 0.1f) * 1e9f == 0.f ? x[i] : -x[i]", S, 1),
+        ("x[i] * (s * s / s / s)", BIG, np.inf),
+        ("s * s > 0.f ? x[i] : -x[i]", SMALL, -1),
+        ("1.f / s < 10.f ? x[i] : -x[i]", S, 1 if np.float32(1) / S < 10 else -1),
     ],
 )
-def test_what_is_computed_from_parameters_is_said(body: str, assumed: str) -> None:
-    proof = proof_of(KERNEL.format(kind="int", body=body))
-    assert any(text.startswith(assumed) for text in proof.assumed)
-    assert assumed in proof.summary
+def test_what_is_computed_from_parameters_is_float32(body: str, s: np.float32, expected: float) -> None:
+    port = ttx.port(KERNEL.format(kind="int", body=f"y[i] = {body};"))
+    assert port.proof is not None
+    assert port.proof.assumed == ()
+    x = np.arange(1, 17, dtype=np.float32).reshape(4, 4)
+    exploration = ttx.explore(port, rows=4, columns=4, block=4, s=float(s), dtype="float32")
+    np.testing.assert_array_equal(exploration.reference([x])[0], x * np.float32(expected))
 
 
-def test_one_length_for_two_axes_is_said() -> None:
-    source = """
-    __global__ void k(const float *x, float *y, int rows, int cols) {
-        int r = blockIdx.x * blockDim.x + threadIdx.x;
-        if (r < rows) {
-            float m = -FLT_MAX;
-            for (int j = 0; j < rows; j++) m = fmaxf(m, x[r * cols + j]);
-            y[r] = m;
-        }
+TRITON = """
+import triton
+import triton.language as tl
+@triton.jit
+def k(a, out, n, t, u, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(a + i, mask=i < n)
+    tl.store(out + i, {value}, mask=i < n)
+"""
+
+
+def wrapped(number: int) -> int:
+    return (number + 2**31) % 2**32 - 2**31
+
+
+@pytest.mark.parametrize(
+    ("value", "parameters", "expected"),
+    [
+        ("x * (t * t)", {"t": 70_000}, wrapped(70_000**2)),
+        ("x * (t * 32767)", {"t": 70_000}, wrapped(70_000 * 32_767)),
+        ("x * (t * 32767)", {"t": 0.5}, 16_383.5),
+        ("x * (t * u + 1)", {"t": 70_000, "u": 80_000}, wrapped(70_000 * 80_000 + 1)),
+        ("x * (t * u + 1)", {"t": 3, "u": 0.5}, 2.5),
+        ("x * (t * t * 0.5)", {"t": 70_000}, np.float32(wrapped(70_000**2)) * 0.5),
+        ("x * (t / u)", {"t": 1, "u": 3}, np.float32(1) / np.float32(3)),
+    ],
+)
+def test_whole_parameters_of_triton_wrap_around(value: str, parameters: dict[str, Any], expected: float) -> None:
+    port = ttx.port(TRITON.format(value=value))
+    assert port.proof is not None
+    assert port.proof.assumed == ()
+    x = np.array([[1.0, -2.0, 4.0, 0.0]] * 4, np.float32)
+    exploration = ttx.explore(port, rows=4, columns=4, block=4, dtype="float32", **parameters)
+    np.testing.assert_array_equal(exploration.reference([x])[0], x * np.float32(expected))
+
+
+def test_constants_of_the_compiler_are_those_of_python() -> None:
+    source = TRITON.replace("u, BLOCK", "u: tl.constexpr, BLOCK").format(value="x * (u * u / u)")
+    port = ttx.port(source)
+    x = np.ones((4, 4), np.float32)
+    exploration = ttx.explore(port, rows=4, columns=4, block=4, dtype="float32", u=1e25)
+    np.testing.assert_array_equal(exploration.reference([x])[0], x * np.float32(1e25))
+
+
+def test_a_conversion_before_a_product_that_would_wrap_gives_a_draft() -> None:
+    source = TRITON.format(value="x * (t.to(tl.float32) * t)")
+    (kernel,) = ttx.port(source).kernels
+    assert not kernel.skeleton
+
+
+ONE_LENGTH = """
+__global__ void k(const float *x, float *y, int rows, int cols) {
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r < rows) {
+        float m = -INFINITY;
+        for (int j = 0; j < rows; j++) m = fmaxf(m, x[r * cols + j]);
+        y[r] = m;
     }
-    """
-    assumed = proof_of(source).assumed
-    assert "rows and columns are equal, as in the source" in assumed
-    assert any(text.startswith("FLT_MAX counts as infinity") for text in assumed)
-    apart = source.replace("j < rows", "j < cols").replace("FLT_MAX", "INFINITY")
-    assert proof_of(apart).assumed == ()
+}
+"""
+
+
+def test_one_length_for_two_axes_is_one_size() -> None:
+    port = ttx.port(ONE_LENGTH)
+    assert port.proof is not None
+    assert port.proof.assumed == ()
+    with pytest.raises(UsageError, match="takes no argument columns"):
+        ttx.explore(port, rows=3, columns=5)
+    x = np.random.default_rng(0).normal(size=(6, 6)).astype(np.float32)
+    exploration = ttx.explore(port, rows=6, block=4, dtype="float32")
+    np.testing.assert_array_equal(exploration.reference([x])[0], x.max(axis=1))
+
+
+def test_two_lengths_are_two_sizes() -> None:
+    port = ttx.port(ONE_LENGTH.replace("j < rows", "j < cols"))
+    exploration = ttx.explore(port, rows=3, columns=5, block=4, dtype="float32")
+    x = np.random.default_rng(0).normal(size=(3, 5)).astype(np.float32)
+    np.testing.assert_array_equal(exploration.reference([x])[0], x.max(axis=1))
 
 
 def test_finite_scores_that_hide_are_said() -> None:

@@ -13,7 +13,7 @@ import pytest
 import ttexplore as ttx
 from tests.porting.test_port import ADD, ATTENTION, CASES, GEMM, ROPE, SAXPY, SOFTMAX, TREE, readable
 from ttexplore.errors import UsageError
-from ttexplore.porting.foreign import skeletons, writing
+from ttexplore.porting.foreign import host, skeletons, writing
 from ttexplore.porting.foreign.writing import RESERVED, SkeletonNames, comment, is_name
 
 # What ends a string, a comment, a line or an identifier, and what would be executed if it were code.
@@ -23,10 +23,20 @@ HOSTILE = (
     "{", "}", "{x}", "%s", "*/", "/*", "//", "\u202e", "é", "ﬁ", "μ", "𝐱", "import os", "__import__('os')", "open", "T",
     "range", "print", "lambda: 0", "None", "match", "class", "1e5__import__", "0x_", "1j", "1_000", "@x", "\ud800",
 )  # fmt: skip
+COMPUTED = """
+__global__ void scaled(const float *x, float *y, int n, float s, float t, int u) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) { y[i] = s * 3.f == t ? x[i] * (s * t / 7.f) : x[i] * (s - u); }
+}
+"""
 SOURCES = {
+    "computed": COMPUTED,
     "triton": ADD, "softmax": SOFTMAX, "gemm": GEMM, "rope": ROPE, "attention": ATTENTION, "cuda": SAXPY, "tree": TREE,
 }  # fmt: skip
 # The names of the functions of T that skeletons call.
+OF_NUMBERS = {"np.errstate", "np.float32", "np.int32", "float", "bool"}
+# A number that is computed before the kernel.
+COMPUTES = re.compile(r"\w+ = (bool|float|np\.int32 if)\b[\w .,+*/<>=!&|()-]*", re.ASCII)
 CALLED = re.compile(r"T\.(\w+)\(")
 
 
@@ -38,6 +48,7 @@ def shapes_of(text: str) -> Iterator[str]:
     tree = ast.parse(text)
     match tree.body:
         case [
+            *numpy,
             ast.Import([ast.alias("ttexplore.language", "T")]),
             ast.FunctionDef(
                 body=[
@@ -48,21 +59,33 @@ def shapes_of(text: str) -> Iterator[str]:
                 ]
             ),
         ]:
-            if any(ast.unparse(one) != "scale = 1.44269504 / dim ** 0.5" for one in between):
-                yield "the lines before the kernel"
+            if [ast.unparse(one) for one in numpy] not in ([], ["import numpy as np"]):
+                yield "the modules"
+            for one in between:
+                match one:
+                    case ast.With([ast.withitem(errstate)], numbers):
+                        lines = [ast.unparse(errstate), *map(ast.unparse, numbers)]
+                        if lines[0] != "np.errstate(all='ignore')" or any(
+                            not COMPUTES.fullmatch(line) for line in lines[1:]
+                        ):
+                            yield "the numbers before the kernel"
+                    case _ if ast.unparse(one) not in ("scale = 1.44269504 / dim ** 0.5", "columns = rows"):
+                        yield "the lines before the kernel"
+                    case _:
+                        pass
         case _:
             yield "the module"
     for node in ast.walk(tree):
         match node:
             case ast.Call(function, arguments, keywords):
-                if ast.unparse(function) not in called or not all(one.arg for one in keywords):
+                if ast.unparse(function) not in called | OF_NUMBERS or not all(one.arg for one in keywords):
                     yield ast.unparse(node)
                 if any(isinstance(one, ast.Starred) for one in arguments):
                     yield ast.unparse(node)
             case ast.Attribute(value, name):
-                if not (isinstance(value, ast.Name) and value.id == "T" and name.isidentifier()) or name.startswith(
-                    "_"
-                ):
+                if not (
+                    isinstance(value, ast.Name) and value.id in ("T", "np") and name.isidentifier()
+                ) or name.startswith("_"):
                     yield ast.unparse(node)
             case ast.Name(name) | ast.arg(name) | ast.FunctionDef(name):
                 if not name.isascii() or name.startswith("__"):
@@ -181,7 +204,7 @@ def test_templates_are_literals() -> None:
 
 def test_words_of_templates_are_reserved() -> None:
     words = set[str]()
-    for module in (skeletons, writing):
+    for module in (skeletons, host, writing):
         for node in ast.walk(ast.parse(Path(module.__file__ or "").read_text())):
             match node:
                 case ast.Call(ast.Name("code"), [ast.Constant(str(template))]) if "from {name}" not in template:

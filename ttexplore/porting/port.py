@@ -242,6 +242,8 @@ def port(
             continue
         written = skeleton(kernel, family)
         result = prove_kernel(reading.language, text, kernel, family, written, control) if is_proving else NOT_RUN
+        if isinstance(result, PortProof) and result.equal_sizes:
+            written = skeleton(kernel, family, result.equal_sizes)
         kernels.append(_ported(kernel, family, written, result))
     return Port(reading.language, text, reading.marks, tuple(kernels))
 

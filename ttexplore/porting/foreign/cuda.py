@@ -750,6 +750,7 @@ class _CudaEvaluation:
             defaults={name: default for name, default in self.defaults.items() if default is not None},
             parameters=tuple(self.parameters(function)),
             constants={name: value for name, value in self.file.constants.items() if isinstance(value, int)},
+            has_types=True,
         )  # fmt: skip
 
     def parameters(self, function: Node) -> Iterator[Parameter]:
@@ -832,7 +833,7 @@ class _CudaEvaluation:
         if not isinstance(value, Scalar) or value.name in self.scalars:
             return None
         number = self.file.constants.get(value.name, _OF_MATH.get(value.name))
-        return None if number is None else Number(float(number))
+        return None if number is None else Number(float(number), isinstance(number, float))
 
     def unnamed(self) -> str:
         """Why the kernel is not known: a value has a name that is neither a parameter nor a constant of the file."""
@@ -1358,7 +1359,7 @@ class _CudaEvaluation:
         self.work.step()
         match node.type:
             case "number_literal":
-                return Number(_number(node))
+                return Number(_number(node), is_float=not _WHOLE_LITERAL.fullmatch(_text(node)))
             case "identifier":
                 name = _text(node)
                 if name in self.known:
@@ -1442,7 +1443,11 @@ class _CudaEvaluation:
             ):
                 return Unread("arithmetic on unsigned numbers")
             case "-":
-                return Number(-inner.value) if isinstance(inner, Number) else operation("*", Number(-1.0), inner)
+                return (
+                    Number(-inner.value, inner.is_float)
+                    if isinstance(inner, Number)
+                    else operation("*", Number(-1.0), inner)
+                )
             case "!":
                 return negated(inner)
             case "~":
@@ -2544,6 +2549,9 @@ def _same_array(target: Node, addend: Node) -> bool:
         and _path(_text(target)) == _path(_text(addend))
         and _text(target) != _text(addend)
     )
+
+
+_WHOLE_LITERAL = re.compile(r"-?(0[xX][\da-fA-F]+|\d+)[uUlL]*")
 
 
 def _number(node: Node) -> float:

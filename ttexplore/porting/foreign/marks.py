@@ -38,12 +38,13 @@ class Parameter:
 @dataclass(frozen=True, slots=True)
 class ForeignKernel:
     """A kernel of a source: its name and line, what it stores, its parameters that are numbers, and the parameters that
-    are lengths of rows, because indices are compared with them. `unread` says why the values are not known, `variants`
-    which conditions on constants of the kernel were taken to hold. `updates` are what loops make of variables in each
-    turn, `bounds` the indices that masks compare, each with its length. `defaults` are those of its `parameters`,
-    `block_counts` the ends of loops that go on from a block's own number, and `constants` the whole numbers
-    that the source gives names outside of the kernel. `group_sizes` are the parameters that say how many rows of blocks
-    follow each other in each column before the next rows."""
+    are lengths of rows, because indices are compared with them. `unread` says why the values are not known,
+    `variants` which conditions on constants of the kernel were taken to hold. `updates` are what loops make of
+    variables in each turn, `bounds` the indices that masks compare, each with its length. `defaults` are those of
+    its `parameters`, `block_counts` the ends of loops that go on from a block's own number, and `constants` the
+    whole numbers that the source gives names outside of the kernel. `group_sizes` are the parameters that say how
+    many rows of blocks follow each other in each column before the next rows. Whether parameters that are numbers
+    `has_types` depends on the language: where they have, numbers without a dtype are float32."""
 
     name: str
     line: int
@@ -59,6 +60,7 @@ class ForeignKernel:
     block_counts: frozenset[str] = frozenset()
     constants: Mapping[str, int] = field(default_factory=dict[str, int])
     group_sizes: frozenset[str] = frozenset()
+    has_types: bool = False
 
 
 @dataclass(frozen=True, slots=True)

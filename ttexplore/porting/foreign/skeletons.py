@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, LiteralString
 
 from ttexplore.porting.foreign.families import Attention, Family, Gemm, Rope, Rowwise
+from ttexplore.porting.foreign.host import HostNumbers
 from ttexplore.porting.foreign.marks import ForeignKernel
 from ttexplore.porting.foreign.values import (
     Formula,
@@ -29,11 +30,13 @@ from ttexplore.porting.foreign.writing import (
     PythonText,
     SkeletonNames,
     applied,
+    assigned,
     bare,
     code,
     comment,
     joined,
     number,
+    without,
 )
 
 Rank = Literal["full", "row", "column", "number"]
@@ -61,10 +64,10 @@ class Skeleton:
     shapes: Mapping[str, tuple[str, ...]]
 
 
-def skeleton(kernel: ForeignKernel, family: Family) -> Skeleton:
-    """A kernel in TileLang."""
+def skeleton(kernel: ForeignKernel, family: Family, equal_sizes: Mapping[str, str] | None = None) -> Skeleton:
+    """A kernel in TileLang. Of `equal_sizes`, which are one length in the source, each is the one that is its value."""
     names = SkeletonNames()
-    module = _Module(kernel, names, names.of(kernel.name))
+    module = _Module(kernel, names, names.of(kernel.name), equal_sizes or {})
     match family:
         case Gemm():
             text = _gemm(kernel, family, module)
@@ -85,24 +88,28 @@ class _Module:
     kernel: ForeignKernel
     names: SkeletonNames
     function: PythonText
+    equal_sizes: Mapping[str, str]
     shapes: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def text(
         self, summary: PythonText, parameters: PythonText, scalars: Iterable[PythonText],
         tensors: Iterable[tuple[PythonText, PythonText]], grid: PythonText, body: Iterable[PythonText],
-        before: Sequence[PythonText] = (),
+        before: Sequence[PythonText] = (), host: HostNumbers | None = None,
     ) -> str:  # fmt: skip
-        """The whole text. `before` are lines of the factory before the kernel."""
+        """The whole text. `before` are lines of the factory before the kernel, `host` the numbers computed there."""
         lines = Lines()
+        of_host = host.factory_lines if host is not None else []
         tensors = [*tensors]
         for name, shape in tensors:
             self.shapes[name.text] = tuple(size.strip() for size in shape.text.strip("()").split(",") if size.strip())
-        every = joined(", ", [parameters, *scalars])
+        every = joined(", ", [without(parameters, self.equal_sizes), *scalars])
+        lines.add(0, *([code("import numpy as np"), code("")] if of_host else []))
         lines.add(0, code("import ttexplore.language as T"), code(""), code(""))
         lines.add(0, code("def {name}({parameters}):", name=self.function, parameters=every))
         lines.add(1, code('"""{summary}"""', summary=summary))
         lines.add(1, *(comment(f"Only where {condition}") for condition in self.kernel.variants))
-        lines.add(1, *before, code(""), code("@T.prim_func"), code("def kernel("))
+        lines.add(1, *(assigned(second, first) for second, first in self.equal_sizes.items()))
+        lines.add(1, *before, *of_host, code(""), code("@T.prim_func"), code("def kernel("))
         lines.add(2, *(code("{name}: T.Tensor({shape}, dtype),", name=name, shape=shape) for name, shape in tensors))
         lines.add(1, code("):"))
         lines.add(2, code("with T.Kernel({grid}:", grid=grid))
@@ -327,7 +334,8 @@ def _rowwise(kernel: ForeignKernel, family: Rowwise, module: _Module) -> str:
             case _:
                 return None
 
-    blocks = _Blocks(module, width, leaf, rank_of)
+    host = HostNumbers(kernel, names, leaf)
+    blocks = _Blocks(module, width, lambda value: leaf(value) or host.of(value), rank_of)
     blocks.count(stores)
     out: dict[str, Rank] = {}
     for store in stores:
@@ -365,7 +373,7 @@ def _rowwise(kernel: ForeignKernel, family: Rowwise, module: _Module) -> str:
         summary, code('rows=256, columns=256, block=32, dtype={dtype}', dtype=_dtype(kernel)),
         _scalars(kernel, names, (store.value for store in stores)),
         [(names.of(name), code(_SHAPES[rank])) for name, rank in tensors.items()],
-        grid, [*blocks.buffers, *load, *blocks.lines],
+        grid, [*blocks.buffers, *load, *blocks.lines], host=host,
     )  # fmt: skip
 
 
@@ -436,7 +444,8 @@ def _gemm(kernel: ForeignKernel, family: Gemm, module: _Module) -> str:
             case _:
                 return None
 
-    blocks = _Blocks(module, code("block"), leaf, rank_of)
+    host = HostNumbers(kernel, names, leaf)
+    blocks = _Blocks(module, code("block"), lambda value: leaf(value) or host.of(value), rank_of)
     blocks.count(family.stores)
     for store in family.stores:
         buffer = code("acc")
@@ -458,7 +467,7 @@ def _gemm(kernel: ForeignKernel, family: Gemm, module: _Module) -> str:
         _scalars(kernel, names, (store.value for store in family.stores)),
         [(names.of(name), shape) for name, shape in shapes.items()],
         code("T.ceildiv(columns, block), T.ceildiv(rows, block)) as (bx, by)"),
-        [*body, *blocks.buffers, *loads, *loop, *blocks.lines],
+        [*body, *blocks.buffers, *loads, *loop, *blocks.lines], host=host,
     )  # fmt: skip
 
 

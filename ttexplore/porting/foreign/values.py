@@ -690,8 +690,10 @@ def operation(name: str, *arguments: Value) -> Value:
     if name in ("+", "-", "*", "//", "/", "%", "min", "max", "<<", ">>") and is_index(result):
         return Index(axes_of(result), scalars_of(result), place_of(result))
     match name, arguments:
-        case "+" | "-" | "*", (Number(left), Number(right)):
-            return Number(left + right if name == "+" else left - right if name == "-" else left * right)
+        case "+" | "-" | "*", (Number(first, first_is_float), Number(second, second_is_float)):
+            result_is_float = first_is_float or second_is_float
+            number = first + second if name == "+" else first - second if name == "-" else first * second
+            return Number(number, result_is_float)
         case _, (Number(left), Number(right)) if name in _COMPARED:
             return Number(float(_COMPARED[name](left, right)))
         case "where", (Formula("not", (condition,)), then, otherwise):

@@ -10,7 +10,7 @@ import builtins
 import keyword
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from typing import LiteralString
 
@@ -18,8 +18,8 @@ _LONGEST_NAME = 60
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Words of the templates, which a name of the source must not shadow; tests/porting/test_writing.py has all of them.
 _WORDS = (
-    "T ttexplore language rows columns depth block block_depth dtype kernel heads length dim half i j k n bx by bh acc "
-    "q_block k_block v_block scores weights largest before part total scale"
+    "T np numpy ttexplore language rows columns depth block block_depth dtype kernel heads length dim half i j k n bx "
+    "by bh acc q_block k_block v_block scores weights largest before part total scale"
 )
 RESERVED = frozenset({*_WORDS.split(" "), *keyword.kwlist, *keyword.softkwlist, *dir(builtins)})
 
@@ -69,6 +69,11 @@ def number(value: float) -> PythonText:
     return PythonText(repr(float(value)))
 
 
+def whole_number(value: float) -> PythonText:
+    """A number that is whole."""
+    return PythonText(repr(int(value)))
+
+
 def applied(name: str, operands: list[PythonText]) -> PythonText:
     """A function or operator of `WRITTEN`, applied to expressions."""
     match operands:
@@ -87,6 +92,19 @@ def applied(name: str, operands: list[PythonText]) -> PythonText:
 def comment(text: str) -> PythonText:
     """A comment of one line with a foreign text: what is not plain ASCII is written as an escape."""
     return PythonText(f"# {text.encode('unicode_escape').decode('ascii')}")
+
+
+def assigned(name: str, value: str) -> PythonText:
+    """An assignment of a word of the templates to another."""
+    if not {name, value} <= RESERVED:
+        raise AssertionError(f"{name} or {value} is no word of skeletons")
+    return PythonText(f"{name} = {value}")
+
+
+def without(parameters: PythonText, names: Container[str]) -> PythonText:
+    """Parameters with defaults but those of these names."""
+    every = parameters.text.split(", ")
+    return PythonText(", ".join(each for each in every if each.partition("=")[0] not in names))
 
 
 def is_name(text: str) -> bool:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ttexplore.control import Control
@@ -20,7 +19,7 @@ from ttexplore.porting.foreign.families import Attention, Family, Gemm
 from ttexplore.porting.foreign.marks import ForeignKernel, Language
 from ttexplore.porting.foreign.skeletons import Skeleton
 from ttexplore.porting.foreign.values import Formula, walk
-from ttexplore.porting.proof.assumptions import assumptions, tried_equal
+from ttexplore.porting.proof.assumptions import assumptions
 from ttexplore.porting.proof.axes import ways
 from ttexplore.porting.proof.comparing import BothOutputs, compared, overflown, unexplained
 from ttexplore.porting.proof.cuda import cuda_runner
@@ -36,6 +35,7 @@ from ttexplore.porting.proof.launches import (
 )
 from ttexplore.porting.proof.numbers import constants_of, numbers_of
 from ttexplore.porting.proof.paired import PairedTrial
+from ttexplore.porting.proof.parameters import parameters_to_try
 from ttexplore.porting.proof.results import NOT_RUN, Difference, Draft, PortProof, Trial, listed
 from ttexplore.porting.proof.running import CannotRun, OutsideAccess, SourceRunner
 from ttexplore.porting.proof.skeletons import TracedSkeleton
@@ -78,8 +78,7 @@ def prove_kernel(
         except CannotRun as error:
             result = _could_not_run(error)
         if isinstance(result, PortProof):
-            assumed = (*assumptions(language, text, kernel, family), *tried_equal(result.trials, sizes_of(skeleton)))
-            return replace(result, assumed=assumed)
+            return replace(result, assumed=tuple(assumptions(language, text, kernel, family)))
         first = first or result
     return first or Draft("it is not known how the source is launched: its indices do not fit to the skeleton's axes")
 
@@ -158,7 +157,7 @@ class _Proving:
         tried = [launch for launch in launches if self.is_tried(launch)]
         if not any(launch.kind in MULTIPLES for launch in tried):
             return Draft(f"the source has no result with several blocks: {self.trials[0].skipped}")
-        if draft := self.of_whole_numbers(tried[0]):
+        if draft := self.of_parameters(tried[0]):
             return draft
         if draft := self.beyond_numbers(launch_with):
             return draft
@@ -172,15 +171,20 @@ class _Proving:
     def is_tried(self, launch: TrialLaunch) -> bool:
         return any(not trial.skipped and trial.sizes == launch.sizes for trial in self.trials)
 
-    def of_whole_numbers(self, launch: TrialLaunch) -> Draft | None:
-        """Try the least and the largest whole numbers, and what conversions make others of, as parameters."""
-        dtypes = {name: self.dtypes[name] for name in launch.values if "int" in self.dtypes.get(name, "")}
-        for number in range(3 if dtypes else 0):
-            extremes = {name: _whole_numbers(dtype)[number] for name, dtype in dtypes.items()}
-            values = {name: float(extremes.get(name, value)) for name, value in launch.values.items()}
-            extreme = replace(launch, numbers={**launch.numbers, **extremes}, values=values)
-            if draft := self.with_launch(extreme, ("positive",)):
-                return replace(draft, reason=f"{draft.reason}, with {listed(extremes)}")
+    def of_parameters(self, launch: TrialLaunch) -> Draft | None:
+        """Try parameters of which types make others."""
+        rounded = self if self.rounding is None else replace(self, runner=self.rounding, rounding=None)
+        for numbers in parameters_to_try(self.kernel, launch.values):
+            # Of a whole number, a float64 holds the one as which it is passed.
+            passed = {name: float(number) if self.kernel.has_types else number for name, number in numbers.items()}
+            changed = replace(launch, numbers={**launch.numbers, **numbers}, values={**launch.values, **passed})
+            try:
+                if draft := rounded.with_launch(changed, ("positive",)):
+                    return replace(draft, reason=f"{draft.reason}, with {listed(numbers)}")
+            except CannotRun:
+                # What has no type may have one in the source.
+                if self.kernel.has_types or not any(isinstance(number, int) for number in numbers.values()):
+                    raise
         return None
 
     def of_magnitudes(self, launch: TrialLaunch) -> Draft | None:
@@ -237,7 +241,7 @@ class _Proving:
     def with_launch(self, launch: TrialLaunch, inputs_of_launch: Sequence[str]) -> Draft | None:
         """Try a launch; what is found to differ."""
         try:
-            traced = TracedSkeleton.of(self.skeleton, self.factory_arguments(launch))
+            traced = TracedSkeleton.of(self.skeleton, _factory_arguments(self.skeleton, launch))
         except (Cancelled, BackendError):
             raise
         except TTExploreError as error:
@@ -291,19 +295,11 @@ class _Proving:
             )
         return difference
 
-    def factory_arguments(self, launch: TrialLaunch) -> dict[str, object]:
-        names = self.skeleton.names
-        values = {names[name]: value for name, value in launch.values.items() if name in names}
-        blocks = {"block": _BLOCK} | ({"block_depth": _BLOCK_DEPTH} if "depth" in launch.sizes else {})
-        return {**launch.sizes, **blocks, **values, "dtype": "float32"}
 
-
-def _whole_numbers(dtype: str) -> tuple[int, int, int]:
-    """Whole numbers of a dtype that become others where they are converted, added or multiplied."""
-    # A float64 holds them, as which they are passed.
-    limits = np.iinfo(dtype)
-    largest = min(int(limits.max), 2**40 + 3)
-    return largest, (-3 if limits.min else largest // 2 + 1), max(int(limits.min), -(2**40) - 5)
+def _factory_arguments(skeleton: Skeleton, launch: TrialLaunch) -> dict[str, object]:
+    values = {skeleton.names[name]: value for name, value in launch.values.items() if name in skeleton.names}
+    blocks = {"block": _BLOCK} | ({"block_depth": _BLOCK_DEPTH} if "depth" in launch.sizes else {})
+    return {**launch.sizes, **blocks, **values, "dtype": "float32"}
 
 
 def _elements(launch: TrialLaunch) -> int:

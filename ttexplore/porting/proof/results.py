@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -80,6 +81,15 @@ class PortProof(Printed):
             if not trial.skipped and trial.sizes not in every:
                 every.append(trial.sizes)
         return tuple(every)
+
+    @property
+    def equal_sizes(self) -> Mapping[str, str]:
+        """The sizes that were the same as one before in all trials, because they are one length in the source."""
+        equal: dict[str, str] = {}
+        for first, second in itertools.combinations(self.sizes[0] if self.sizes else (), 2):
+            if first not in equal and all(sizes[first] == sizes[second] for sizes in self.sizes):
+                equal.setdefault(second, first)
+        return equal
 
     @property
     def inputs(self) -> tuple[str, ...]:
