@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
 from ttexplore.characters import Printed, visible
 from ttexplore.errors import unknown
@@ -623,6 +623,20 @@ class Product:
     origin: Span | None = None
 
 
+OperationKind = Literal["engines", "product", "sum", "fast"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What the elements of a tensor that the kernel stores are computed from: the inputs, and the kinds of operations
+    that decide how far they may lie from the exact ones: any operation of the `engines`, a `product` on the FPU, a
+    `sum` of many elements, a `fast` exponential."""
+
+    tensor: str
+    inputs: tuple[str, ...]
+    operations: tuple[OperationKind, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Argument:
     """One kernel argument. `source` says where its value comes from:
@@ -708,6 +722,7 @@ class Plan(Printed):
     graph: TileGraph | None = None
     compute: ComputeConfig | None = None
     products: tuple[Product, ...] = ()
+    sources: tuple[Sources, ...] = ()
     choices: tuple[Choice, ...] = ()
     signature: tuple[KernelSignature, ...] = ()
     notes: tuple[Note, ...] = ()
@@ -766,32 +781,36 @@ class Plan(Printed):
     @property
     def precisions(self) -> tuple[Precision, ...]:
         """The precision that each output is held to, in parameter order: exact if tiles are only moved; below bfloat16
-        if options or its format ask for that, or functions are fast; for float32, and for what integers are cast from,
-        the narrowest format between compute operations."""
+        if its format, or options for operations that it is computed with, ask for that; for float32, and for what
+        integers are cast from, the narrowest format between compute operations."""
         lofi = self.compute is not None and self.compute.math_fidelity == "LoFi"
-        low = lofi or self.options.get("accumulate_dtype") == "bfloat16"
+        narrow_sums = self.options.get("accumulate_dtype") == "bfloat16"
+        low: set[OperationKind] = {*(("product",) if lofi else ()), *(("product", "sum") if narrow_sums else ())}
         stored = [buffer for buffer in self.buffers if buffer.consumer == "writer"]
         moved = bool(stored) and all(buffer.producer == "reader" for buffer in stored)
         wide = self.compute is None or self.compute.fp32_dest_acc_en
-        fast = self.compute is not None and bool(self.compute.fast)
         narrow: Precision = "full" if wide else "bfloat16"
         for buffer in self.buffers:
             if buffer.consumer == "compute" and buffer.data_format != "Float32" and buffer.producer == "compute":
                 narrow = "bfloat16"
             elif buffer.consumer == "compute" and buffer.data_format == "Float32" and not buffer.unpack_to_dest:
                 narrow = "tf32" if narrow == "full" else narrow
-        outputs = [
-            layout for layout in sorted(self.layouts, key=lambda layout: layout.position) if layout.role != "input"
-        ]
-        return tuple(
-            "block_float" if layout.data_format == BLOCK_FLOAT and not (low or fast)
-            else "exact" if moved
-            else "low_fidelity" if low
-            else "fast" if fast
-            else narrow if layout.data_format in ("Float32", "Int32") or layout.dtype in SMALL_WHOLES
-            else "full"
-            for layout in outputs
-        )  # fmt: skip
+        fast = self.compute is not None and bool(self.compute.fast)
+        operations = {sources.tensor: {*sources.operations} for sources in self.sources}
+
+        def precision(layout: TensorLayout) -> Precision:
+            used = operations.get(layout.name, {*get_args(OperationKind)})
+            coarse = "low_fidelity" if used & low else "fast" if fast and "fast" in used else None
+            if layout.data_format == BLOCK_FLOAT and coarse is None:
+                return "block_float"
+            if moved or "engines" not in used:
+                return "exact"
+            if coarse is not None:
+                return coarse
+            return narrow if layout.data_format in ("Float32", "Int32") or layout.dtype in SMALL_WHOLES else "full"
+
+        layouts = sorted(self.layouts, key=lambda layout: layout.position)
+        return tuple(precision(layout) for layout in layouts if layout.role != "input")
 
     def replace(self, **changes: object) -> Plan:
         """This plan with some fields changed."""

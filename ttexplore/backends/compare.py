@@ -217,11 +217,15 @@ def compare(
     pairs = list(zip(outputs, references, asked, strict=True))
     called = names or [f"output {number}" for number in range(len(pairs))]
     units = [_relative_unit(precision, output.dtype) for output, _, precision in pairs]
-    # Floating-point outputs share what they are computed from. A coarse bound would find no wrong integer.
-    shared = max((unit for unit, pair in zip(units, pairs, strict=True) if not _is_whole(pair[0])), default=0.0)
+    # Floating-point outputs share the formats of what they are computed from. A coarse bound would find no wrong
+    # integer, and no wrong output that nothing coarse flows into.
+    shared = max(
+        (unit for unit, (output, _, precision) in zip(units, pairs, strict=True)
+         if not (_is_whole(output) or precision in COARSE_BOUNDS)), default=0.0
+    )  # fmt: skip
     results: list[Comparison] = []
     for number, (unit, pair) in enumerate(zip(units, pairs, strict=True)):
-        output_unit = unit if _is_whole(pair[0]) else shared
+        output_unit = unit if _is_whole(pair[0]) else max(unit, shared)
         explained = _Rounding(rounding, number, output_unit) if rounding is not None else None
         results.append(_compare_one(number, called[number], *pair, explained))
     if not results:

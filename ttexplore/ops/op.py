@@ -10,7 +10,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ttexplore.plan import KernelRole
+from ttexplore.plan import KernelRole, OperationKind
 from ttexplore.record import Work
 
 # Names in the IR that are those of no operation: the scope of a circular buffer, and that of values in DST; a value of
@@ -199,6 +199,17 @@ class Op:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ir_name", f"tt.{self.name}")
+
+    @property
+    def kinds(self) -> tuple[OperationKind, ...]:
+        """What decides how far its result may lie from the exact one."""
+        multiplies = self.engine == "fpu" and (self.accumulates or self.name.startswith("mul_"))
+        traits: dict[OperationKind, bool] = {
+            "engines": self.role == "compute" and self.engine in ("fpu", "sfpu", "pack", "block", "whole block")
+            and self.meaning is not None, "product": multiplies, "sum": bool(self.leaves),
+            "fast": self.name.startswith("exp_fast"),
+        }  # fmt: skip
+        return tuple(kind for kind, holds in traits.items() if holds)
 
     @property
     def called(self) -> str:

@@ -109,12 +109,19 @@ def reasons(explored: Explored) -> tuple[str, ...]:
 
 
 def precisions(explored: Explored) -> tuple[Precision, ...]:
-    """The precision that each output is held to: of several launches the lowest, because errors are passed on."""
-    if not explored._is_several:
-        return explored.plan.precisions
-    used: set[Precision] = {precision for lowering in explored._lowerings for precision in lowering.plan.precisions}
-    lowest = max(used, key=_PRECISIONS.index)
-    return (lowest,) * len(tensors(explored, WRITTEN))
+    """The precision that each output is held to: of several launches the lowest of those that it is computed in,
+    because errors are passed on."""
+    lowest: dict[str, Precision] = {}
+    for lowering in explored._lowerings:
+        plan = lowering.plan
+        outputs = [layout.name for layout in sorted(plan.layouts, key=lambda layout: layout.position)
+                   if layout.role != "input"]  # fmt: skip
+        inputs = {sources.tensor: sources.inputs for sources in plan.sources}
+        before = dict(lowest)
+        for name, precision in zip(outputs, plan.precisions, strict=True):
+            passed_on = [before[read] for read in inputs.get(name, before) if read in before]
+            lowest[name] = max([precision, *passed_on], key=_PRECISIONS.index)
+    return tuple(lowest[tensor.name] for tensor in tensors(explored, WRITTEN))
 
 
 def in_own_dtypes(explored: Explored, outputs: Sequence[Array]) -> tuple[Array, ...]:

@@ -11,6 +11,7 @@ from typing import get_args
 
 from tvm import ir, sym, tirx
 
+from ttexplore.analysis.flows import sources_of
 from ttexplore.analysis.regions import (
     BlockRegion,
     block_region,
@@ -114,6 +115,7 @@ def lower_tt_tile_intrinsics(
     return lowered.with_plan(
         buffers=(*program.plan.buffers, *storage.extra),
         products=tuple(lowering.products),
+        sources=sources_of(function, program.plan.layouts),
         compute=dataclasses.replace(
             compute, reasons=(*compute.reasons, *lowering.reasons), fast=tuple(dict.fromkeys(lowering.approximated))
         ),
