@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import threading
 import xml.etree.ElementTree as ElementTree
@@ -15,6 +16,7 @@ import ttexplore as ttx
 import ttexplore.language as T
 from ttexplore.cli import main
 from ttexplore.errors import KernelError, UsageError
+from ttexplore.exploration import Exploration
 from ttexplore.validating import validate as module
 
 CHIP = "wormhole_n150"
@@ -81,6 +83,90 @@ def test_a_reference_of_the_user() -> None:
 def test_a_reference_that_does_not_fit(reference: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         ttx.validate(scaled, target=CHIP, reference=reference)
+
+
+@T.prim_func
+def quantized(A: T.Tensor((32, 64), "float32"), S: T.Tensor((32, 64), "float32"), B: T.Tensor((32, 64), "int8")):
+    with T.Kernel(1):
+        a, s = T.alloc_fragment((32, 64), "float32"), T.alloc_fragment((32, 64), "float32")
+        q = T.alloc_fragment((32, 64), "int8")
+        T.copy(A, a)
+        T.copy(S, s)
+        for i, j in T.Parallel(32, 64):
+            q[i, j] = T.cast(T.round((a[i, j] * 40.0) * (1.0 / (s[i, j] + 3.0))), "int8")
+        T.copy(q, B)
+
+
+def quotients_of_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inputs whose quotients are halves of whole numbers, but for their rounding to float32."""
+    random = np.random.default_rng(0)
+    scales = random.uniform(0.5, 3, (32, 64)).astype(np.float32)
+    halves = (scales.astype(np.float64) + 3) * random.integers(-80, 81, scales.shape) / 80
+    monkeypatch.setattr(Exploration, "inputs", lambda *_: (halves.astype(np.float32), scales))
+
+
+def rounded_quotients(a: Any, s: Any) -> Any:
+    return np.rint(a * 40.0 / (s + 3.0))
+
+
+@pytest.mark.parametrize("backend", ["run", "check", "validate"])
+def test_integers_at_ties_are_right_beside_a_formula(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
+    quotients_of_halves(monkeypatch)
+    exploration = ttx.explore(quantized)
+    arrays = exploration.inputs()
+    computed = exploration.reference(arrays) if backend == "check" else exploration.run(arrays).outputs
+    wanted = rounded_quotients(*(array.astype(np.float64) for array in arrays))
+    ties = int((np.asarray(computed[0], np.int64) != wanted).sum())
+    assert ties > 10
+    said = f"{ties} of 2,048 elements lie so near a step that rounding decides which integer they are"
+    if backend == "validate":
+        found = ttx.validate(quantized, target=CHIP, reference=rounded_quotients, runs=1, cores=False)
+        (row,) = found.table()
+        assert row["state"] == "passed"
+        assert row["reason"].endswith(f"beside the given reference, {said}")
+        assert f"1 passed, as given on {CHIP} first: {row['reason']}" in str(found)
+        assert said in found._repr_html_()
+    elif backend == "run":
+        result = exploration.run(arrays, reference=rounded_quotients)
+        assert result.passed
+        assert said in result.message
+    else:
+        checked = exploration.check(arrays, reference=rounded_quotients)
+        assert checked
+        assert said in checked.results[0].message
+
+
+def test_integers_that_no_rounding_explains_are_wrong_beside_a_formula(monkeypatch: pytest.MonkeyPatch) -> None:
+    quotients_of_halves(monkeypatch)
+
+    def off_by_one(a: Any, s: Any) -> Any:
+        """One element is another integer, far from a tie."""
+        quotients = a * 40.0 / (s + 3.0)
+        integers = np.rint(quotients)
+        place = np.unravel_index(np.argmin(np.abs(quotients - integers)), integers.shape)
+        integers[place] += 1
+        return integers
+
+    (row,) = ttx.validate(quantized, target=CHIP, reference=off_by_one, runs=1, cores=False).table()
+    assert row["state"] == "failed"
+    assert "far from the given reference" in row["reason"]
+
+
+def test_what_a_reference_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    def leaves(a: Any) -> Any:
+        raise SystemExit(3)
+
+    def stops(a: Any) -> Any:
+        raise KeyboardInterrupt
+
+    exploration = ttx.explore(scaled)
+    for call in (exploration.run, exploration.check, functools.partial(ttx.validate, scaled, target=CHIP)):
+        with pytest.raises(UsageError, match="the given reference raises SystemExit: 3"):
+            call(reference=leaves)  # pyright: ignore[reportCallIssue]
+    for call in (exploration.run, exploration.check):
+        with pytest.raises(KeyboardInterrupt):
+            call(reference=stops)
+    assert not ttx.validate(scaled, target=CHIP, reference=stops).complete
 
 
 def test_what_is_refused_stays_with_its_reason() -> None:

@@ -106,7 +106,8 @@ class Comparison:
     zero does not count; it is infinite if `max_rel_error` is. If the reference is infinite or NaN, the same infinity or
     any NaN is correct (so is an infinity for NaN, because the packer makes one). `ulp_histogram` counts the
     elements of all outputs by their error, in the classes of ULP_CLASSES. `worst_tile` is the worst tile of the first
-    failed output or, if none failed, of the output with the largest relative error.
+    failed output or, if none failed, of the output with the largest relative error. `explained` says why outputs passed
+    whose figures alone would not.
     """
 
     passed: bool
@@ -116,6 +117,7 @@ class Comparison:
     worst_tile: TileError | None
     message: str
     ulp_histogram: tuple[int, ...] = (0,) * len(ULP_CLASSES)
+    explained: str = ""
 
     @classmethod
     def of_nothing(cls, why: str) -> Comparison:
@@ -241,6 +243,7 @@ def compare(
         worst_tile=worst.worst_tile,
         message=told.message,
         ulp_histogram=tuple(map(sum, zip(*(result.ulp_histogram for result in results), strict=True))),
+        explained="; ".join(dict.fromkeys(result.explained for result in results if result.explained)),
     )
 
 
@@ -406,7 +409,8 @@ def _compare_one(
         message += f"; fast exponentials explain errors of up to {FAST_ERROR:.1%} each"
     if not passed:
         message += f"; worst tile {tile.index}"
-    return Comparison(passed, pcc, relative, ulp, tile, message, tuple(histogram.tolist()))
+    told = judged.removeprefix("; ") if passed else ""
+    return Comparison(passed, pcc, relative, ulp, tile, message, tuple(histogram.tolist()), told)
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def by_formula(formula: Formula, inputs: Sequence[Array], shapes: Sequence[tuple
         expected = tuple(
             array if array.dtype.kind in _NO_REAL_NUMBERS else array.astype(np.float64) for array in arrays
         )
-    except Exception as error:  # It is the user's, and may raise anything.
+    except (Exception, SystemExit) as error:  # It is the user's, and may raise anything.
         raise UsageError(
             "U026",
             f"the given reference raises {said(error)}",

@@ -23,7 +23,7 @@ from ttexplore.backends.base import (
 from ttexplore.backends.compare import Comparison, NamedComparison
 from ttexplore.backends.registry import BACKENDS, DEFAULT_BACKEND, Arithmetic
 from ttexplore.backends.remedy import remedy
-from ttexplore.control import Control, Progress
+from ttexplore.control import FREE, Control, Progress
 from ttexplore.errors import memory_for, unknown
 from ttexplore.given import text as text_of
 from ttexplore.plan import KERNEL_ROLES, Precision
@@ -148,16 +148,23 @@ def ran(explored: Explored, request: RunRequest) -> Run:
     return result if request.formula is None else _beside_formula(explored, result, request, request.formula, arrays)
 
 
+def beside_formula(
+    explored: Explored, outputs: tuple[Array, ...], formula: Formula, arrays: tuple[Array, ...], name: str,
+    control: Control = FREE,
+) -> NamedComparison:  # fmt: skip
+    """How the outputs of a run compare with those of the user's formula for the same inputs."""
+    expected = by_formula(formula, arrays, [output.shape for output in outputs])
+    rounding = rounding_of(explored, arrays, control.of("the reference"))
+    return compared_with_formula(name, outputs, expected, precisions(explored), rounding, explored._output_names)
+
+
 def _beside_formula(
     explored: Explored, run: Run, request: RunRequest, formula: Formula, arrays: tuple[Array, ...]
 ) -> Run:
     """The run, compared with the user's formula as well."""
     assert run.execution is not None, "a run gives one"
-    outputs = run.execution.outputs
-    expected = by_formula(formula, arrays, [output.shape for output in outputs])
-    rounding = rounding_of(explored, arrays, request.control.of("the reference"))
     name = f"{run.backend} against {FORMULA}"
-    side = compared_with_formula(name, outputs, expected, precisions(explored), rounding, explored._output_names)
+    side = beside_formula(explored, run.execution.outputs, formula, arrays, name, request.control)
     message = f"{run.message}\n{FORMULA}: {side.comparison.message}"
     passed = run.passed is not False and side.comparison.passed
     decisive = run.comparison if run.passed is passed else side.comparison

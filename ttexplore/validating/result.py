@@ -43,6 +43,7 @@ class CaseFigures:
     us: float | None
     roofline_us: float | None
     message: str
+    explained: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,8 @@ class Validation(Printed):
         `state`: ``passed``, ``failed``, ``refused`` or ``not done``. `max_ulp`, `max_rel_error` and `pcc` compare with
         float64; `runs` and `cores` say how often it ran, and on how many cores, with the same numbers if it passed.
         `estimate_us` is the predicted time, `roofline_us` that of the roofline. A failed row has the `reason`, a
-        refused one also the `code` and the `line` of the kernel. What is not known is None.
+        refused one also the `code` and the `line` of the kernel; a passed one has a `reason` where rounding explains
+        what its figures alone would not allow. What is not known is None.
         """
         return [self._row(case, finding) for case, finding in zip(self.cases, self.findings, strict=True)]
 
@@ -106,7 +108,8 @@ class Validation(Printed):
             row[name] = getattr(figures, name, None)
         row["estimate_us"], row["roofline_us"] = (figures.us, figures.roofline_us) if figures else (None, None)
         row["code"] = error.code if error else None
-        row["reason"] = error.message if error else (figures.message or None) if figures else None
+        why = figures.message or figures.explained if figures else None
+        row["reason"] = error.message if error else why or None
         row["line"] = str(error.span) if error and error.span else None
         return row
 
@@ -167,12 +170,15 @@ class Validation(Printed):
         return rows
 
     def _complaints(self) -> list[str]:
-        """What is wrong with cases, and how many have it, those that failed first."""
+        """What is to say of cases, and of how many, those that failed first."""
         cases_of: dict[tuple[State, str], list[str]] = {}
         for case, finding in zip(self.cases, self.findings, strict=True):
-            if finding is None or finding.state == "passed":
+            if finding is None:
                 continue
-            why = finding.error.headline if finding.error else finding.figures.message if finding.figures else ""
+            figures = finding.figures
+            why = finding.error.headline if finding.error else (figures.message or figures.explained) if figures else ""
+            if finding.state == "passed" and not why:
+                continue
             cases_of.setdefault((finding.state, why), []).append(f"{case.called} on {case.target.name}")
         told = sorted(cases_of.items(), key=lambda complaint: complaint[0][0] != "failed")
         return [f"{len(cases)} {state}, {visible(cases[0])} first: {visible(why)}" for (state, why), cases in told]

@@ -28,9 +28,10 @@ from ttexplore.language.tracer.kernel import parameters_of
 from ttexplore.options import parse_options
 from ttexplore.passes.bind_sizes import sizes_of
 from ttexplore.passes.launches.tensor_roles import tensor_roles
-from ttexplore.session.formula import Formula, by_formula, checked_formula
+from ttexplore.session.formula import FORMULA, Formula, checked_formula
 from ttexplore.session.inputs import INPUT_KINDS, checked_seed
 from ttexplore.session.results import Run
+from ttexplore.session.runs import beside_formula
 from ttexplore.sweeping.progress import one_line
 from ttexplore.sweeping.space import TARGET, space_of
 from ttexplore.target import Target, get_target
@@ -195,13 +196,22 @@ def _figures(lowered: Exploration, asked: _Request, cancel: threading.Event | No
     arrays = lowered.inputs(asked.seed, asked.inputs)
     run = functools.partial(_ran, arrays=arrays, asked=asked, cancel=cancel)
     first = run(lowered, compared=True)
-    expected = _wanted(lowered, arrays, asked.reference)
-    near = compare(first.outputs, expected)
+    assert first.execution is not None, "a run gives one"
+    if asked.reference is None:
+        near = compare(first.outputs, lowered.reference(list(arrays), in_float64=True))
+    else:
+        control = Control.checked(cancel, asked.time_limit_seconds, None)
+        side = beside_formula(lowered, first.execution.outputs, asked.reference, arrays, FORMULA, control)
+        near = side.comparison
     again = [run(lowered).outputs for _ in range(1, asked.runs)]
     on_fewer = [(count, run(variant).outputs) for count, variant in _on_fewer_cores(lowered)] if asked.cores else []
     wrong_runs = sum(not _alike(first.outputs, outputs) for outputs in again)
     wrong_cores = tuple(count for count, outputs in on_fewer if not _alike(first.outputs, outputs))
     right = near.passed or asked.reference is None
+    passes = [first.comparison.explained]
+    passes += (
+        [f"beside the given reference, {near.explained}"] if asked.reference is not None and near.explained else []
+    )
     messages = [first.message] if not first.passed else []
     messages += [f"far from the given reference: {near.message}"] if not right else []
     messages += [f"{wrong_runs} of {asked.runs} runs gave other numbers"] if wrong_runs else []
@@ -210,6 +220,7 @@ def _figures(lowered: Exploration, asked: _Request, cancel: threading.Event | No
     return CaseFigures(
         not messages, near.max_ulp, near.max_rel_error, near.pcc, asked.runs,
         (_used(lowered), *(count for count, _ in on_fewer)), shapes, *_times(lowered), "; ".join(messages),
+        "" if messages else "; ".join(filter(None, passes)),
     )  # fmt: skip
 
 
@@ -228,12 +239,6 @@ def _ran(
 ) -> Run:  # fmt: skip
     limit = asked.time_limit_seconds
     return lowered.run(list(arrays), time_limit_seconds=limit, cancel=cancel, compared=compared)
-
-
-def _wanted(lowered: Exploration, arrays: Sequence[Array], formula: Formula | None) -> tuple[Array, ...]:
-    """The outputs in float64: those of the kernel, or those of the user's formula."""
-    in_float64 = lowered.reference(list(arrays), in_float64=True)
-    return in_float64 if formula is None else by_formula(formula, arrays, [output.shape for output in in_float64])
 
 
 def _on_fewer_cores(lowered: Exploration) -> Iterator[tuple[int, Exploration]]:
