@@ -64,6 +64,12 @@ PAIRS: dict[str, tuple[str, ...]] = {
     "function": (*_FLOATS, "int32", "int8", "uint8", "negative values", *_LARGE),
     "reducer": ("float32", "int32", "sum", "max", "min", "rows", "columns", "zero iterations", "odd sizes", *_LARGE),
     "form of loop": (*_FLOATS, "int32", "grid", "vectorized", "unroll", "Persistent", "local", "odd sizes"),
+    "branched nest": (
+        *_FLOATS, "int32", "two loops", "three loops", "branch around a loop", "branch", "else", "else with a loop",
+        "name", "name beside a loop", "several loops", "store beside a loop", "negative values", "odd sizes",
+        "512 elements", "many tiles", *(f"decided by {what}" for what in
+                        ("index", "element", "scalar", "both", "either", "block index", "own")),
+    ),
 }  # fmt: skip
 
 # The generators that draw each name: features of `pairs.py`, or modules of this folder, whose texts have it.

@@ -58,6 +58,12 @@ REFUSALS: tuple[tuple[str, type[TTExploreError], str], ...] = (
         r"^a comparison of elements of float32 with each other",
     ),
     ("rows are not read element by element", Unsupported, r"is read at computed places, and it is not kept in tiles"),
+    ("a loop is alone in a T.Parallel", Unsupported, r"^a loop inside T\.Parallel is not lowered$"),
+    (
+        "names are not between loops of a T.Parallel",
+        Unsupported,
+        r"^\w+\[\w+, \d+\] in a T\.Parallel over \(\w+(, \w+)?\)$",
+    ),
     ("a slice of constants leaves its tensor", KernelError, r"is outside of its extent \d+$"),
 )
 

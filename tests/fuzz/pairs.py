@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 import ttexplore as ttx
 from tests.fuzz.laws import REFUSALS
+from tests.fuzz.nests import branched_nest
 from ttexplore.errors import TTExploreError
 
 Array = NDArray[Any]
@@ -922,6 +923,7 @@ GENERATORS: dict[str, Callable[[Draw, Case], None]] = {
     "fill": _fill, "variable": _variable, "partly stored": _partly, "mixed atomics": _mixed_atomics,
     "scattered updates": _scattered,
     "shifted in place": _shifted_in_place, "function": _function, "reducer": _reducer, "form of loop": _form,
+    "branched nest": branched_nest,
 }  # fmt: skip
 
 
