@@ -48,10 +48,10 @@ def _flow(body: Iterable[tirx.Stmt], state: _State, loop: tirx.For | None = None
             case tirx.For() | tirx.While():
                 _turns(statement, state)
             case tirx.IfThenElse():
-                other = dict(state)
+                without = dict(state)
                 _flow(statements(statement.then_case), state, loop)
-                _flow(statements(statement.else_case) if statement.else_case is not None else (), other, loop)
-                _join(state, other)
+                _flow(statements(statement.else_case) if statement.else_case is not None else (), without, loop)
+                _join(state, without)
             case tirx.Bind():
                 state[statement.var] = _of_operation(statement, state, loop) | _read(statement.value, state)
             case tirx.BufferStore():
@@ -79,8 +79,8 @@ def _turns(loop: tirx.For | tirx.While, state: _State) -> None:
         state.update(after)
 
 
-def _join(state: _State, other: _State) -> None:
-    for key, marks in other.items():
+def _join(state: _State, joined: _State) -> None:
+    for key, marks in joined.items():
         state[key] = state.get(key, _NOTHING) | marks
 
 

@@ -221,10 +221,12 @@ def compare(
     units = [_relative_unit(precision, output.dtype) for output, _, precision in pairs]
     # Floating-point outputs share the formats of what they are computed from. A coarse bound would find no wrong
     # integer, and no wrong output that nothing coarse flows into.
-    shared = max(
-        (unit for unit, (output, _, precision) in zip(units, pairs, strict=True)
-         if not (_is_whole(output) or precision in COARSE_BOUNDS)), default=0.0
-    )  # fmt: skip
+    fine = [
+        unit
+        for unit, (output, _, precision) in zip(units, pairs, strict=True)
+        if not (_is_whole(output) or precision in COARSE_BOUNDS)
+    ]
+    shared = max(fine, default=0.0)
     results: list[Comparison] = []
     for number, (unit, pair) in enumerate(zip(units, pairs, strict=True)):
         output_unit = unit if _is_whole(pair[0]) else max(unit, shared)

@@ -203,12 +203,13 @@ class Op:
     @property
     def kinds(self) -> tuple[OperationKind, ...]:
         """What decides how far its result may lie from the exact one."""
-        multiplies = self.engine == "fpu" and (self.accumulates or self.name.startswith("mul_"))
+        on_engines = self.role == "compute" and self.engine in ("fpu", "sfpu", "pack", "block", "whole block")
         traits: dict[OperationKind, bool] = {
-            "engines": self.role == "compute" and self.engine in ("fpu", "sfpu", "pack", "block", "whole block")
-            and self.meaning is not None, "product": multiplies, "sum": bool(self.leaves),
+            "engines": on_engines and self.meaning is not None,
+            "product": self.engine == "fpu" and (self.accumulates or self.name.startswith("mul_")),
+            "sum": bool(self.leaves),
             "fast": self.name.startswith("exp_fast"),
-        }  # fmt: skip
+        }
         return tuple(kind for kind, holds in traits.items() if holds)
 
     @property

@@ -114,8 +114,8 @@ def precisions(explored: Explored) -> tuple[Precision, ...]:
     lowest: dict[str, Precision] = {}
     for lowering in explored._lowerings:
         plan = lowering.plan
-        outputs = [layout.name for layout in sorted(plan.layouts, key=lambda layout: layout.position)
-                   if layout.role != "input"]  # fmt: skip
+        layouts = sorted(plan.layouts, key=lambda layout: layout.position)
+        outputs = [layout.name for layout in layouts if layout.role != "input"]
         inputs = {sources.tensor: sources.inputs for sources in plan.sources}
         before = dict(lowest)
         for name, precision in zip(outputs, plan.precisions, strict=True):

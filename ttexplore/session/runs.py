@@ -149,9 +149,13 @@ def ran(explored: Explored, request: RunRequest) -> Run:
 
 
 def beside_formula(
-    explored: Explored, outputs: tuple[Array, ...], formula: Formula, arrays: tuple[Array, ...], name: str,
+    explored: Explored,
+    outputs: tuple[Array, ...],
+    formula: Formula,
+    arrays: tuple[Array, ...],
+    name: str,
     control: Control = FREE,
-) -> NamedComparison:  # fmt: skip
+) -> NamedComparison:
     """How the outputs of a run compare with those of the user's formula for the same inputs."""
     expected = by_formula(formula, arrays, [output.shape for output in outputs])
     rounding = rounding_of(explored, arrays, control.of("the reference"))
