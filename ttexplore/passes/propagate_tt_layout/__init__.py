@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tvm import ir, tirx
 
-from ttexplore.analysis.accessors import accessor_of
 from ttexplore.analysis.core_resources import check_l1, tensors_in_l1
-from ttexplore.analysis.expressions import check_indices
-from ttexplore.analysis.regions import BlockRegion, block_region, check_on_chip, gathered_region
-from ttexplore.analysis.staging import check_block, plan_staging, storage_dtype
-from ttexplore.errors import TTExploreError, UsageError, unknown
-from ttexplore.ir.adapter import is_buffer, line_of, span_of
-from ttexplore.ir.arithmetic.bounds import Bounds
-from ttexplore.ir.build import dtype_of, op_name, regions, runs, shape_of, statements
-from ttexplore.ir.dataflow import blocks, is_on_chip, is_parallel, load_role, nest_of, parallel_body
-from ttexplore.ir.operations.gathers import is_rearranged
+from ttexplore.analysis.staging import plan_staging, storage_dtype
+from ttexplore.errors import UsageError, unknown
+from ttexplore.ir.adapter import is_buffer
+from ttexplore.ir.build import dtype_of, regions, runs
+from ttexplore.ir.dataflow import blocks, is_parallel, load_role, nest_of, parallel_body
 from ttexplore.ir.operations.storage import Staging, StagingBuffer, TensorMove
 from ttexplore.ir.program import TirProgram
 from ttexplore.ir.rewrite import Firings
@@ -29,6 +23,7 @@ from ttexplore.options import Accumulate, AccumulateDtype, Engine, Fidelity
 from ttexplore.passes.propagate_tt_layout.chunks import sequence_depths, summed_depths
 from ttexplore.passes.propagate_tt_layout.padding import with_masks
 from ttexplore.passes.propagate_tt_layout.reductions import with_joined_results
+from ttexplore.passes.propagate_tt_layout.tensor_regions import tensor_regions
 from ttexplore.passes.propagate_tt_layout.unused import without_unused
 from ttexplore.passes.step import Pass
 from ttexplore.passes.verify.normal_form import (
@@ -67,11 +62,11 @@ def check_tensor_regions(program: TirProgram, target: Target) -> TirProgram:
         for k in T.serial(2):
             T.copy(A[by * 32, k * 8 + 1], a)  ==>  plan.notes: a is read element by element in line 6: 1024 reads ...
 
-    The notes say where neither tiles nor rows of 16 elements express a region, and what that costs. Raises the errors
+    The notes say where neither tiles nor rows of 16 elements express a region, and what that costs, and where a block
+    can never lie in its tensor. Raises the errors
     of :func:`block_region`, at the kernel's line, for a region that nothing expresses.
     """
-    regions = tensor_regions(program, target)
-    notes = (*_elementwise_notes(regions), *_rearranged_notes(program.kernel))
+    regions, notes = tensor_regions(program, target)
     program = program.with_plan(notes=(*program.plan.notes, *notes)) if notes else program
     moves = {statement: TensorMove(block.zero_rows, block.zero_columns, bool(block.steps))
              for statement, block in regions.items()}  # fmt: skip
@@ -203,28 +198,6 @@ def _with_depths(buffers: tuple[CircularBuffer, ...], depths: Mapping[str, int])
     return tuple(dataclasses.replace(buffer, stages=depths.get(buffer.name, buffer.stages)) for buffer in buffers)
 
 
-def _elementwise_notes(moved: Mapping[tirx.Stmt, BlockRegion]) -> Iterator[Note]:
-    """The blocks that are read or stored element by element, and what that costs."""
-    for statement, block in moved.items():
-        if block.steps:
-            source, target = (region.source for region in regions(statement))
-            kind, tensor = ("elements stored", target) if is_on_chip(source) else ("elements read", source)
-            count = block.rows * block.columns
-            yield note(kind, tensor=str(tensor.name), line=line_of(statement), count=count)
-        elif block.places is not None:
-            kind, tensor = "gathered runs" if block.unit > 1 else "gathered elements", regions(statement)[0].source
-            count = block.rows * block.columns // block.unit
-            yield note(kind, tensor=str(tensor.name), line=line_of(statement), count=count)
-
-
-def _rearranged_notes(kernel: tirx.PrimFunc) -> Iterator[Note]:
-    """The blocks whose elements the writer moves one by one, and what that costs."""
-    for statement in filter(is_rearranged, blocks(kernel.body)):
-        source, target = (region.source for region in regions(statement))
-        count = math.prod(shape_of(target))
-        yield note("rearranged", buffer=str(source.name), line=line_of(statement), count=count)
-
-
 def _depth_notes(stages: int, staging: Staging, depths: Mapping[str, int]) -> Iterator[Note]:
     """Notes on the option `stages`: the buffers that it applies to, what it overrides, and the other buffers."""
     buffers = [buffer for buffer in staging.buffers.values() if buffer.kind == "cb"]
@@ -264,58 +237,6 @@ def _row_tiles(staging: StagingBuffer, compute: ComputeConfig) -> int:
         # Tiles in column-major order are converted one at a time.
         return columns if staging.order == "row_major" else 1
     return next(count for count in range(min(columns, compute.half_dst_tiles), 0, -1) if columns % count == 0)
-
-
-def tensor_regions(program: TirProgram, target: Target) -> dict[tirx.Stmt, BlockRegion]:
-    """The tensor region that each copy moves, by statement.
-
-    Raises the errors of :func:`block_region`, at the kernel's line, for a region that neither tiles nor strips express.
-    """
-    block_regions: dict[tirx.Stmt, BlockRegion] = {}
-    bounds = Bounds(program.kernel)
-
-    def visit(body: tirx.Stmt) -> None:
-        for statement in statements(body):
-            bounds.enter(statement)
-            try:
-                for block in _regions(statement, bounds, program, target):
-                    block_regions[statement] = block
-            except TTExploreError as error:
-                raise error.at(span_of(statement)) from None
-            if isinstance(statement, tirx.For):
-                if not is_parallel(statement):
-                    visit(statement.body)
-                bounds.leave(statement)
-
-    visit(program.kernel.body)
-    return block_regions
-
-
-def _regions(statement: tirx.Stmt, bounds: Bounds, program: TirProgram, target: Target) -> list[BlockRegion]:
-    if is_parallel(statement):
-        check_indices(statement, bounds)
-    name = op_name(statement)
-    if name not in tl.STATEMENTS:
-        return []
-    moved = regions(statement)
-    tensors = [region for region in moved if not is_on_chip(region.source)]
-    for region in moved:
-        if is_on_chip(region.source):
-            check_block(region.source)
-            check_on_chip(region)
-    block_regions: list[BlockRegion] = []
-    if is_rearranged(statement):
-        return []
-    if name == tl.GATHER.name:
-        layout = program.plan.layout(str(tensors[0].source.name))
-        return [gathered_region(statement, layout, accessor_of(layout), bounds, target.dram_alignment_bytes)]
-    for region in tensors:
-        write = region.same_as(moved[1])
-        block = shape_of(moved[0 if write else 1].source)
-        layout = program.plan.layout(str(region.source.name))
-        alignment = target.dram_alignment_bytes
-        block_regions.append(block_region(region, block, layout, accessor_of(layout), bounds, alignment, write=write))
-    return block_regions
 
 
 def _dst_width(program: TirProgram, staging: Staging, asked: str) -> tuple[bool, list[str]]:
