@@ -323,6 +323,8 @@ import torch
 import tilelang.math
 from tilelang.carver.arch import driver
 from tilelang.math import next_power_of_2, cdiv
+from tilelang.rocm.target import target_is_gfx950
+from tilelang.cuda.target import target_has_ldmatrix
 from tilelang.language.fp8 import determine_fp8_type
 
 def sizes(value, n):
@@ -360,6 +362,7 @@ def made(n=33):
         ("2 if torch.float16 == T.float16 == 'float16' and torch.half.itemsize == 2 else 0", 2, 2),
         ("(determine_fp8_type() == 'float8_e4m3fn') + (determine_fp8_type('e5m2') == T.float8_e5m2)", 2, 2),
         ("isinstance(n, torch.Tensor) + isinstance(T.float16, torch.dtype)", 1, 1),
+        ("2 if target_is_gfx950('hip') or target_has_ldmatrix(None) else 1", 1, 1),
     ],
 )  # fmt: skip
 def test_what_a_file_asks_is_answered(

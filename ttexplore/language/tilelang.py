@@ -37,6 +37,13 @@ class _Root(StandInModule):
         return super().__getattr__(name)
 
 
+class _Targets(StandInModule):
+    """Questions whether a target is a certain GPU, or has what one has: the explored chip is none and has none."""
+
+    def __getattr__(self, name: str) -> object:
+        return _no_gpu if name.startswith(("target_is_", "target_has_")) else super().__getattr__(name)
+
+
 def next_power_of_2(n: SupportsIndex) -> int:
     """The smallest power of 2 not below `n`. Raises KernelError unless `n` is an integer known at compile time."""
     try:
@@ -85,6 +92,7 @@ def tilelang_modules() -> dict[str, types.ModuleType]:
     tools = StandInModule("tilelang.tools", {"cuda": cuda})
     # How some examples name a size that is known only when the kernel runs.
     te = StandInModule("tilelang.tvm.te", {"var": language.dynamic})
+    targets = [_Targets(f"tilelang.{maker}.target") for maker in ("cuda", "rocm", "metal")]
     root = _Root(
         "tilelang",
         {
@@ -106,7 +114,7 @@ def tilelang_modules() -> dict[str, types.ModuleType]:
             "Fragment": StandIn("tilelang.Fragment"),
         },
     )
-    modules = [root, dtypes, tuner, mathematics, carver, arch, driver, policy, fp8, tools, cuda, iket]
+    modules = [root, dtypes, tuner, mathematics, carver, arch, driver, policy, fp8, tools, cuda, iket, *targets]
     return {**{module.__name__: module for module in modules}, "tilelang.language": language}
 
 
@@ -127,6 +135,10 @@ def put_in_place(module: types.ModuleType) -> None:
 
 def _keep_inputs(*_args: object, **_options: object) -> contextlib.AbstractContextManager[None]:
     return contextlib.nullcontext()
+
+
+def _no_gpu(_target: object, *_options: object, **_more: object) -> bool:
+    return False
 
 
 def _marked(*_names: object, **_options: object) -> None:
