@@ -164,8 +164,8 @@ def test_tensors_have_views_as_well() -> None:
 @pytest.mark.parametrize(("made", "error", "message", "hint"), [
     (lambda a: T.reshape(a, (3, 5)), KernelError, "a tensor of (3, 5) float32 over the memory of a, which is (32, 64)",
      "give both the same dtype and number of elements"),
-    (lambda a: T.view(a, (32, 32), "int32"), Unsupported, "T.view of a, which is float32, as int32",
-     "allocate a block of that dtype"),
+    (lambda a: T.view(a, (32, 32), "int32"), KernelError, "T.view of a, which has 65,536 bits, as (32, 32) int32 of",
+     "the same number of bits"),
     (lambda a: T.reshape(3, (3, 5)), KernelError, "T.reshape takes a buffer or a tensor, not 3", "index the result"),
     (lambda a: T.reshape(T.alloc_var("int32"), (1, 1)), KernelError, "T.reshape takes a buffer or a tensor", "index"),
 ])  # fmt: skip

@@ -15,6 +15,7 @@ from ttexplore.passes.normalize.blocks.asked_blocks import with_asked_blocks
 from ttexplore.passes.normalize.blocks.converting_copies import CAST, note_on_cast, with_casts_for_copies
 from ttexplore.passes.normalize.blocks.direct_tensors import with_staged_tensors
 from ttexplore.passes.normalize.blocks.flat_blocks import with_flat_blocks, with_joined_loops
+from ttexplore.passes.normalize.blocks.memory_views import check_views
 from ttexplore.passes.normalize.blocks.parts import with_whole_blocks
 from ttexplore.passes.normalize.blocks.plain_elements import with_plain_elements
 from ttexplore.passes.normalize.blocks.rows_by_index import ROWS, note_on_rows, with_rows_by_index
@@ -166,14 +167,15 @@ def order_thread_groups(program: TirProgram, target: Target) -> TirProgram:
         for k in T.vectorized(4):                 ==>  for tx_k in T.Parallel(128):
             x[k] = A[bx, tx * 4 + k]                       x[tx_k] = A[bx, tx_k]
 
-    Then checks that no iteration of a T.Parallel stores what another one uses, and that elements that are read lie
-    inside of their block or tensor. Raises KernelError for races and for waits that never end, Unsupported for groups
-    that are no such sequence.
+    Then checks that no iteration of a T.Parallel stores what another one uses, that elements that are read lie inside
+    of their block or tensor, and that a block over the memory of another one is stored in its own dtype before it is
+    read. Raises KernelError for races and for waits that never end, Unsupported for groups that are no such sequence.
     """
     firings = Firings()
     kernel, notes = with_one_sequence(with_threads_as_axes(program.kernel, firings), firings)
     check_elements(kernel)
     check_races(kernel)
+    check_views(kernel)
     program = _with_kernel(program, kernel, firings)
     return program.with_plan(notes=(*program.plan.notes, *notes)) if notes else program
 

@@ -42,8 +42,9 @@ from ttexplore.ops import language as tl
 # Threads of a warp group.
 WARP_GROUP = 128
 BARRIER_SCOPE = "shared.barrier"
-# Annotations of allocations: how many threads arrive at each barrier, and what all threads see.
-COUNTS, TENSOR_MEMORY = "arrive_count", "tensor_memory"
+# Annotations of allocations: how many threads arrive at each barrier, what all threads see, and the name of the block
+# over whose memory another one lies in another dtype.
+COUNTS, TENSOR_MEMORY, VIEW_OF = "arrive_count", "tensor_memory", "view_of"
 # What a group does at barriers: each of its threads on its own.
 AT_BARRIERS = frozenset(
     operation.name for operation in (tl.BARRIER_WAIT, tl.BARRIER_ARRIVE, tl.GEMM_WAIT, tl.GEMM_ARRIVE, tl.SYNC_THREADS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
 from tvm import ir, tirx
@@ -9,8 +11,9 @@ from tvm import ir, tirx
 from ttexplore.errors import KernelError, shown
 from ttexplore.ir.adapter import is_buffer
 from ttexplore.ir.arithmetic.sizes import extents_of
-from ttexplore.ir.build import dtype_of, scope_of
+from ttexplore.ir.build import allocation, dtype_of, scope_of
 from ttexplore.ir.dataflow import is_on_chip
+from ttexplore.ir.operations.groups import VIEW_OF
 from ttexplore.language.tracer.builder import (
     AllocationRequest,
     Builder,
@@ -21,7 +24,7 @@ from ttexplore.language.tracer.builder import (
     unsupported,
 )
 from ttexplore.language.tracer.containers import is_tuple
-from ttexplore.language.tracer.dtypes import dtype_name
+from ttexplore.language.tracer.dtypes import DTYPES, dtype_name
 
 
 class TensorAnnotation:
@@ -59,7 +62,7 @@ def _viewed(builder: Builder, base: tirx.Buffer, shape: tuple[int, ...], dtype: 
     return viewed
 
 
-def reshape(src: object, shape: object) -> tirx.Buffer:
+def reshape(src: object, shape: object) -> tirx.Buffer | AllocationRequest:
     """A block, or tensor, of another shape over the memory of `src`: what is stored to one is read from the other.
 
     Raises KernelError where the numbers of elements differ, Unsupported for variables and reducers.
@@ -67,12 +70,26 @@ def reshape(src: object, shape: object) -> tirx.Buffer:
     return _over("T.reshape", src, shape, None)
 
 
-def view(src: object, shape: object = None, dtype: object = None) -> tirx.Buffer:
-    """:func:`reshape`, with the shape and dtype of `src` where none is given. Raises Unsupported for another dtype."""
+def view(src: object, shape: object = None, dtype: object = None) -> tirx.Buffer | AllocationRequest:
+    """:func:`reshape`, with the shape and dtype of `src` where none is given. In another dtype it is a block of its
+    own: a kernel may not read through it what it stored to `src`. Raises Unsupported for tensors in another dtype."""
     return _over("T.view", src, shape, dtype)
 
 
-def _over(callee: str, src: object, shape: object, dtype: object) -> tirx.Buffer:
+@dataclass(frozen=True)
+class _ViewInDtype(AllocationRequest):
+    """A block over the memory of another one in another dtype."""
+
+    base: str = ""
+
+    def make(self, builder: Builder, name: str) -> tirx.Buffer:
+        name, span = builder.unused(name), builder.tvm_span()
+        statement = allocation(name, self.shape, self.dtype, self.scope, span, {VIEW_OF: self.base})
+        builder.emit(statement)
+        return statement.buffer
+
+
+def _over(callee: str, src: object, shape: object, dtype: object) -> tirx.Buffer | AllocationRequest:
     builder = current(callee)
     if not is_buffer(src):
         raise KernelError(
@@ -82,12 +99,27 @@ def _over(callee: str, src: object, shape: object, dtype: object) -> tirx.Buffer
     source_dtype = dtype_of(src)
     if scope_of(src) == "local.var" or src in builder.reducers:
         raise unsupported(f"{callee} of {src.name}", "copy it to a block first")
-    if dtype is not None and dtype_name(dtype) != source_dtype:
+    view_shape = shape_of(extents_of(src) if shape is None else shape, callee)
+    name = source_dtype if dtype is None else dtype_name(dtype)
+    if name == source_dtype:
+        return _viewed(builder, src, view_shape, name)
+    base = builder.views.base_of(src)
+    if scope_of(base) not in ("shared.dyn", "local.fragment"):
         raise unsupported(
-            f"{callee} of {src.name}, which is {source_dtype}, as {dtype_name(dtype)}",
-            "allocate a block of that dtype: L1 has room for it beside the first, or convert with T.copy",
+            f"{callee} of {src.name}, which is {source_dtype}, as {name}",
+            "read the bits of elements with T.reinterpret, or convert them with T.copy",
         )
-    return _viewed(builder, src, shape_of(extents_of(src) if shape is None else shape, callee), source_dtype)
+    bits = [
+        of.bits * math.prod(extents)
+        for of, extents in ((DTYPES[source_dtype], extents_of(src)), (DTYPES[name], view_shape))
+    ]
+    if bits[0] != bits[1]:
+        raise KernelError(
+            "K002",
+            f"{callee} of {src.name}, which has {bits[0]:,} bits, as {view_shape} {name} of {bits[1]:,}",
+            hint="give both the same number of bits",
+        )
+    return _ViewInDtype(view_shape, name, scope_of(base), base=str(base.name))
 
 
 def _is_extent(value: object) -> bool:

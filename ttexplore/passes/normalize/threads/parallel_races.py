@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,6 +44,17 @@ def check_races(function: tirx.PrimFunc) -> None:
     numbers; places that others decide are left to other passes.
     """
     rewrite([_CHECKED], _Races(function, Firings()))
+
+
+def stores_all(nest: tirx.For, buffer: tirx.Buffer, names: Mapping[ir.Var, ir.Expr]) -> bool:
+    """Whether a T.Parallel certainly stores each element of a block, whatever elements of tensors and the variables
+    around it are."""
+    execution = _NestExecution(nest, {buffer}, {}, dict(names), None)
+    execution.execute(execution.body, np.ones((), np.bool_))
+    stored = np.zeros(math.prod(extent for extent in extents_of(buffer) if isinstance(extent, int)), np.bool_)
+    for use in execution.stores[buffer]:
+        stored[use.elements] = True
+    return execution.is_known and bool(stored.all())
 
 
 class _Races(Context):
@@ -136,9 +147,10 @@ class _NestExecution:
 
     def __init__(
         self, nest: tirx.For, shared: set[tirx.Buffer], outer: dict[ir.Var, int], names: dict[ir.Var, ir.Expr],
-        number: int,
+        number: int | None,
     ) -> None:  # fmt: skip
-        """Elements of tensors that decide places are numbers that depend on `number`."""
+        """Elements of tensors that decide places are numbers that depend on `number`. Without it nothing is known of
+        them, and only what is certainly stored counts."""
         self.shared, self.names, self.element = shared, names, number
         self.loads: list[ir.Expr] = []
         self.inside = {statement.loop_var for statement in walk(nest) if isinstance(statement, tirx.For)}
@@ -172,6 +184,8 @@ class _NestExecution:
         """The value of an expression in each iteration; None where that depends on more than loops."""
         e = written_out(e, self.names)
         if loads_of(e):
+            if self.element is None:
+                return None
             e = replaced(e, self._number)
         bounds = value_range(convert(e, self.number), self.known)
         return np.asarray(bounds[0]) if bounds is not None and bounds[0] is bounds[1] else None
@@ -183,6 +197,7 @@ class _NestExecution:
         position = next((at for at, load in enumerate(self.loads) if same_expression(load, e)), len(self.loads))
         if position == len(self.loads):
             self.loads.append(e)
+        assert self.element is not None
         return tirx.const(self.element * (position + 1) % _NUMBERS, str(e.ty.dtype))
 
     def check(self) -> None:
@@ -218,7 +233,8 @@ class _NestExecution:
                     )
                 case tirx.IfThenElse():
                     test = self.exact(statement.condition)
-                    holds, fails = (live, live) if test is None else (live & (test != 0), live & (test == 0))
+                    unknown = live if self.element is not None else np.zeros((), np.bool_)
+                    holds, fails = (unknown,) * 2 if test is None else (live & (test != 0), live & (test == 0))
                     self.execute(statements(statement.then_case), holds)
                     if statement.else_case is not None:
                         self.execute(statements(statement.else_case), fails)
