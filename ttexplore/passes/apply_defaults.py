@@ -15,6 +15,7 @@ from ttexplore.passes.normalize.blocks.asked_blocks import with_asked_blocks
 from ttexplore.passes.normalize.blocks.converting_copies import CAST, note_on_cast, with_casts_for_copies
 from ttexplore.passes.normalize.blocks.direct_tensors import with_staged_tensors
 from ttexplore.passes.normalize.blocks.flat_blocks import with_flat_blocks, with_joined_loops
+from ttexplore.passes.normalize.blocks.folded_vectors import with_folded_vectors
 from ttexplore.passes.normalize.blocks.memory_views import check_views
 from ttexplore.passes.normalize.blocks.parts import with_whole_blocks
 from ttexplore.passes.normalize.blocks.plain_elements import with_plain_elements
@@ -317,9 +318,10 @@ def flatten_blocks(program: TirProgram, target: Target) -> TirProgram:
         for b, i, j in T.Parallel(2, 8, 32):          for b_i, j in T.Parallel(16, 32):
             c[b, i, j] = a[b, i, j] + v[b, j]   ==>       c[b_i, j] = a[b_i, j] + v[b_i // 8, j]
 
-    Raises Unsupported for parts of such blocks that are no rows.
+    Vectors that hold the elements of matrices, row by row, become matrices as well. Raises Unsupported for parts of
+    such blocks that are no rows.
     """
-    return _rewritten(program, with_flat_blocks)
+    return _rewritten(program, with_folded_vectors, with_flat_blocks)
 
 
 def extract_block_parts(program: TirProgram, target: Target) -> TirProgram:

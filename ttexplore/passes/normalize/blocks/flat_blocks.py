@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from tvm import ir, sym, tirx
 
@@ -23,7 +22,6 @@ from ttexplore.ir.build import (
     operation,
     parallel_loops,
     parallel_nest,
-    parallel_variables,
     regions,
     runs,
     scope_of,
@@ -33,11 +31,17 @@ from ttexplore.ir.build import (
     with_arguments,
 )
 from ttexplore.ir.dag import nodes_of, replaced, uses, written_out
-from ttexplore.ir.dataflow import is_on_chip, is_parallel, loads_of, parallel_body
+from ttexplore.ir.dataflow import is_on_chip, loads_of
 from ttexplore.ir.operations.copies import is_block_of
 from ttexplore.ir.operations.reductions import reduction_of
 from ttexplore.ir.rewrite import Context, Firings, StatementRule, rewrite
 from ttexplore.ops import language as tl
+from ttexplore.passes.normalize.blocks.nest_loops import (
+    NestLoops,
+    indices_of_element,
+    loops_of_nest,
+    number_of_element,
+)
 
 
 def with_joined_loops(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc:
@@ -60,88 +64,9 @@ def with_flat_blocks(function: tirx.PrimFunc, firings: Firings) -> tirx.PrimFunc
     return rewrite(_FLAT, _Flattening(function, firings))
 
 
-@dataclass(frozen=True)
-class _Joint:
-    """Two loop variables as one: the outer one is a quotient of it, the inner one a rest."""
-
-    outer: ir.Var
-    inner: ir.Var
-    joined: ir.Var
-    extents: tuple[int, int]
-
-    @property
-    def values(self) -> dict[ir.Expr, ir.Expr]:
-        length = tirx.const(self.extents[1], "int32")
-        return {self.outer: tirx.floordiv(self.joined, length), self.inner: tirx.floormod(self.joined, length)}
-
-
-@dataclass
-class _Loops:
-    """The variables of a T.Parallel with their extents, and its body."""
-
-    variables: list[ir.Var]
-    extents: list[int]
-    body: list[tirx.BufferStore | tirx.Bind]
-
-    def join(self, outer: int, inner: int) -> None:
-        """Make one variable of two."""
-        a, b = self.variables[outer], self.variables[inner]
-        joint = _Joint(a, b, variable(f"{a.name}_{b.name}"), (self.extents[outer], self.extents[inner]))
-        self.variables[outer] = joint.joined
-        self.extents[outer] *= self.extents[inner]
-        del self.variables[inner], self.extents[inner]
-        self.replace(joint.values)
-
-    def reshape(self, shape: Sequence[int]) -> None:
-        """Count along the axes of a block of as many elements."""
-        new_variables = parallel_variables(len(shape))
-        values = dict(zip(self.variables, _split(_flat(new_variables, shape), self.extents), strict=True))
-        self.variables, self.extents = new_variables, [*shape]
-        self.replace({**values})
-
-    def replace(self, values: Mapping[ir.Expr, ir.Expr]) -> None:
-        """Put what variables are now in their place."""
-        analyzer = self.ranges()
-
-        def rule(expr: ir.Expr) -> ir.Expr:
-            if isinstance(expr, ir.TensorLoad):
-                return tirx.BufferLoad(expr.source, [analyzer.simplify(index) for index in expr.indices], expr.span)
-            return values.get(expr, expr)
-
-        for number, statement in enumerate(self.body):
-            value = replaced(statement.value, rule)
-            if isinstance(statement, tirx.Bind):
-                self.body[number] = tirx.Bind(statement.var, value, statement.span)
-            else:
-                indices = [analyzer.simplify(replaced(index, rule)) for index in statement.indices]
-                self.body[number] = tirx.BufferStore(statement.buffer, value, indices, statement.span)
-
-    def ranges(self) -> sym.Analyzer:
-        analyzer = sym.Analyzer()
-        for loop_var, extent in zip(self.variables, self.extents, strict=True):
-            analyzer.bind(loop_var, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(extent, "int32")))
-        return analyzer
-
-    def made(self) -> tirx.Stmt:
-        body = self.body[0] if len(self.body) == 1 else tirx.SeqStmt(self.body)
-        return parallel_loops(self.variables, self.extents, body)
-
-
-def _loops_of(context: Context, statement: tirx.Stmt) -> _Loops | None:
-    """The loops of a T.Parallel of constant lengths that only stores, and names values."""
-    if not is_parallel(statement) or (context.around and is_parallel(context.around[-1])):
-        return None
-    loops, body = parallel_body(statement)
-    extents = [constant(loop.extent) for loop in loops]
-    inside = [statement for statement in body if isinstance(statement, tirx.BufferStore | tirx.Bind)]
-    if None in extents or len(inside) != len(body) or any(constant(loop.min) != 0 for loop in loops):
-        return None
-    return _Loops([loop.loop_var for loop in loops], [extent for extent in extents if extent is not None], inside)
-
-
 class _Joining(Context):
     def nest(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-        loops = _loops_of(self, statement)
+        loops = loops_of_nest(statement) if self.is_nest(statement) else None
         if loops is None:
             return None
         fired = False
@@ -154,11 +79,11 @@ class _Joining(Context):
         return [loops.made()] if fired else None
 
     @staticmethod
-    def shape(loops: _Loops) -> tuple[int, ...] | None:
+    def shape(loops: NestLoops) -> tuple[int, ...] | None:
         """The shape of the blocks to which the stores of a nest go, all elements in order, if they divide for that."""
         names = {statement.var: statement.value for statement in loops.body if isinstance(statement, tirx.Bind)}
         analyzer = loops.ranges()
-        iteration = _flat(loops.variables, loops.extents)
+        iteration = number_of_element(loops.variables, loops.extents)
         shapes: set[tuple[int, ...]] = set()
         divides = False
         for store in loops.body:
@@ -170,14 +95,14 @@ class _Joining(Context):
             divides |= any(isinstance(node, tirx.FloorDiv) for index in indices for node in nodes_of(index))
             shape = shape_of(store.buffer)
             shapes.add(shape)
-            if not divides or constant(analyzer.simplify(_flat(indices, shape) - iteration)) != 0:
+            if not divides or constant(analyzer.simplify(number_of_element(indices, shape) - iteration)) != 0:
                 return None
         if len(shapes) != 1:
             return None
         (shape,) = shapes
         return shape if math.prod(shape) == math.prod(loops.extents) else None
 
-    def pair(self, loops: _Loops) -> tuple[int, int] | None:
+    def pair(self, loops: NestLoops) -> tuple[int, int] | None:
         """Two variables that a store's index counts with as with one."""
         names = {statement.var: statement.value for statement in loops.body if isinstance(statement, tirx.Bind)}
         analyzer = loops.ranges()
@@ -226,7 +151,7 @@ class _Flattening(NewBuffers):
     # Elements
 
     def nest(self, statement: tirx.Stmt) -> list[tirx.Stmt] | None:
-        loops = _loops_of(self, statement)
+        loops = loops_of_nest(statement) if self.is_nest(statement) else None
         if loops is None:
             return None
         deep = [buffer for buffer in self.loads(loops) if buffer in self.flat]
@@ -256,7 +181,7 @@ class _Flattening(NewBuffers):
         return [loops.made()]
 
     @staticmethod
-    def loads(loops: _Loops) -> list[tirx.Buffer]:
+    def loads(loops: NestLoops) -> list[tirx.Buffer]:
         return [load.source for statement in loops.body for load in loads_of(statement.value)]
 
     def places(self, buffer: tirx.Buffer, indices: Sequence[ir.Expr], analyzer: sym.Analyzer) -> list[ir.Expr]:
@@ -348,13 +273,13 @@ class _Flattening(NewBuffers):
         at, analyzer = [variable("i"), variable("j")], sym.Analyzer()
         for loop_var, extent in zip(at, lengths, strict=True):
             analyzer.bind(loop_var, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(extent, "int32")))
-        flat = _flat(at, lengths)
+        flat = number_of_element(at, lengths)
         ours = [
             interval.min + index
-            for interval, index in zip(chip_region.region, _split(flat, block_extents), strict=True)
+            for interval, index in zip(chip_region.region, indices_of_element(flat, block_extents), strict=True)
         ]
         matrix, matrix_indices = self.matrix(chip_region.source), self.places(chip_region.source, ours, analyzer)
-        theirs = [analyzer.simplify(index) for index in _split(flat, shape)]
+        theirs = [analyzer.simplify(index) for index in indices_of_element(flat, shape)]
         if loads:
             value = tirx.BufferLoad(block.buffer, theirs)
             if value.ty != matrix.ty.dtype:
@@ -373,7 +298,7 @@ class _Flattening(NewBuffers):
         analyzer = sym.Analyzer()
         for loop_var, extent in zip(loop_vars, extents, strict=True):
             analyzer.bind(loop_var, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(extent, "int32")))
-        indices = [*_split(loop_vars[0], constant_extents(region)[:-1]), loop_vars[1]]
+        indices = [*indices_of_element(loop_vars[0], constant_extents(region)[:-1]), loop_vars[1]]
         indices = [interval.min + index for interval, index in zip(region.region, indices, strict=True)]
         matrix_indices = self.places(region.source, indices, analyzer)
         matrix = self.matrix(region.source)
@@ -401,7 +326,7 @@ class _Flattening(NewBuffers):
                     analyzer.bind(
                         loop_var, ir.Range.from_min_extent(tirx.const(0, "int32"), tirx.const(extent, "int32"))
                     )
-                indices = _split(where[0], rest_lengths)
+                indices = indices_of_element(where[0], rest_lengths)
                 indices.insert(reduction.dim, where[1])
                 return tirx.BufferLoad(block, [analyzer.simplify(_row(indices, shape)), indices[-1]])
 
@@ -446,30 +371,13 @@ def _copied(source: ir.TensorRegion, target: ir.TensorRegion) -> tirx.Stmt:
     return tirx.Evaluate(call(tl.COPY.name, [source, target]))
 
 
-def _flat(indices: Sequence[ir.Expr], shape: Sequence[int]) -> ir.Expr:
-    """The number of an element in a block of a shape, row by row."""
-    number: ir.Expr = tirx.const(0, "int32")
-    for index, length in zip(indices, shape, strict=True):
-        number = number * length + index
-    return number
-
-
 def _row(indices: Sequence[ir.Expr], shape: Sequence[int]) -> ir.Expr:
     """The row in the matrix of a block of a shape, in which an element lies."""
-    return _flat(indices[:-1], shape[:-1])
+    return number_of_element(indices[:-1], shape[:-1])
 
 
 def _is_deep(buffer: tirx.Buffer) -> bool:
     return is_on_chip(buffer) and scope_of(buffer) != "local.var" and len(shape_of(buffer)) > 2
-
-
-def _split(number: ir.Expr, lengths: Sequence[int]) -> list[ir.Expr]:
-    """The indices along axes of these lengths of an element with a number."""
-    indices: list[ir.Expr] = []
-    for axis, length in enumerate(lengths):
-        index = tirx.floordiv(number, tirx.const(math.prod(lengths[axis + 1 :]), "int32"))
-        indices.append(tirx.floormod(index, tirx.const(length, "int32")) if axis else index)
-    return indices
 
 
 _JOINED = StatementRule(
