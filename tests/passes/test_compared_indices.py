@@ -54,6 +54,35 @@ def test_elements_compared_with_indices_that_float32_may_not_hold() -> None:
     compared(kernel, cases)
 
 
+def test_names_of_elements_compared_with_places_that_elements_choose() -> None:
+    """Limits that names hold, and indices below and above all of them, which an element chooses."""
+
+    @T.prim_func
+    def kernel(
+        P: T.Tensor((4,), INT32), S: T.Tensor((2,), INT32), A: T.Tensor((64, 32), FP32), C: T.Tensor((128, 32), FP32)
+    ):
+        with T.Kernel(4) as bx:
+            a = T.alloc_shared((32, 32), FP32)
+            low = S[0]
+            high = S[1]
+            start = P[bx] * 16
+            T.copy(A[0, 0], a)
+            for i, j in T.Parallel(32, 32):
+                row = start + i
+                if row < low or row >= high:
+                    a[i, j] = -1.0
+            T.copy(a, C[bx * 32, 0])
+
+    a = np.random.default_rng(0).integers(1, 9, (64, 32)).astype(np.float32)
+    cases = []
+    for limits in ((5, 40), (-3, 2**20), (2**20, 2**20), (16 * 9 + 3, 16 * 9 + 30)):
+        places = np.array([0, -(2**20), 2**20, 9], np.int32)
+        rows = (places.astype(np.int64)[:, None] * 16 + np.arange(32)).reshape(-1, 1)
+        inside = (rows >= limits[0]) & (rows < limits[1])
+        cases.append(([places, np.array(limits, np.int32), a], [np.where(inside, np.tile(a[:32], (4, 1)), -1)]))
+    compared(kernel, cases)
+
+
 def test_rows_that_lie_in_several_matrices_of_open_size() -> None:
     n = T.dynamic("n")
 
