@@ -27,6 +27,7 @@ from ttexplore.language.tracer.dtypes import dtype_name, held, integer_range, nu
 from ttexplore.language.tracer.elements import Reads
 from ttexplore.language.tracer.spans import caller_place, caller_span
 from ttexplore.language.tracer.views import Views
+from ttexplore.language.tracer.wide_tensors import narrow_element
 from ttexplore.notes import Note, note
 from ttexplore.record import Span
 
@@ -129,7 +130,7 @@ def index_of(name: str, value: object) -> ir.Expr:
             f"an index of {name} has the dtype {index.ty.dtype}",
             hint='indices are integers: divide with //, or cast: T.cast(x, "int32")',
         )
-    return tirx.Cast(_INT32, index) if str(index.ty.dtype) == "bool" else index
+    return tirx.Cast(_INT32, index) if str(index.ty.dtype) == "bool" else narrow_element(index)
 
 
 def _check_stored(buffer: tirx.Buffer, indices: list[ir.Expr]) -> None:
@@ -215,8 +216,14 @@ class TensorSpec:
         for extent in shape:
             if isinstance(extent, ir.Var):
                 builder.size(extent)
-        name = builder.unused(name)
-        buffer = tirx.decl_buffer(list(shape), dtype, name=name, scope="global", span=builder.tvm_span())
+        name, is_wide = builder.unused(name), dtype == "int64" and not is_new
+        if is_wide:
+            builder.notes.append(note("wide tensor", tensor=name))
+        buffer = tirx.decl_buffer(
+            list(shape), "int32" if is_wide else dtype, name=name, scope="global", span=builder.tvm_span()
+        )
+        if is_wide:
+            builder.wide_tensors.add(buffer)
         (builder.allocated if self.allocated else builder.parameters).append(buffer)
         if self.output:
             builder.outputs.append(buffer)
@@ -324,6 +331,8 @@ class Builder:
     reducers: dict[tirx.Buffer, str] = field(default_factory=dict[tirx.Buffer, str])
     # The blocks in the memory of a GPU's matrix unit.
     tensor_memory: set[tirx.Buffer] = field(default_factory=set[tirx.Buffer])
+    # The tensors that the kernel takes for int64.
+    wide_tensors: set[tirx.Buffer] = field(default_factory=set[tirx.Buffer])
     watch: Watch = field(default_factory=Watch)
     # How many statements the kernel has given, to tell whether an expression gave some.
     emitted: int = 0

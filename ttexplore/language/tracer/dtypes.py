@@ -14,6 +14,7 @@ from ttexplore.errors import KernelError, Unsupported, shown
 from ttexplore.given import plain
 from ttexplore.ir.adapter import set_members
 from ttexplore.language.guard.names import NotLowered
+from ttexplore.language.tracer.wide_tensors import narrow_element
 from ttexplore.ops.sfpu import as_int32
 from ttexplore.ops.small import rounded_to
 from ttexplore.plan import SMALL_FLOATS
@@ -93,6 +94,8 @@ class dtype(str):
             raise KernelError(
                 "K009", f"{shown(value)} cannot be cast to {self}", hint="cast numbers and elements, not blocks"
             )
+        if self == "int32" and (narrow := narrow_element(value)) is not value:
+            return narrow
         return tirx.Cast(ir.PrimType(str(self)), value)
 
 

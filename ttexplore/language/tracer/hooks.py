@@ -61,6 +61,7 @@ from ttexplore.language.tracer.builder import (
 )
 from ttexplore.language.tracer.containers import is_container, is_slice, is_tuple, items_of
 from ttexplore.language.tracer.dtypes import dtype
+from ttexplore.language.tracer.wide_tensors import wide_element
 from ttexplore.record import Span
 
 _COMPARE: dict[str, Callable[[Any, Any], object]] = {
@@ -639,7 +640,8 @@ def subscript(builder: Builder, base: tirx.Buffer, indices: object) -> ir.Expr:
     keys = indices if is_tuple(indices) else (indices,)
     if any(is_slice(key) for key in keys):
         return region(base, keys)
-    return builder.read(base, keys)
+    load = builder.read(base, keys)
+    return wide_element(load) if base in builder.wide_tensors else load
 
 
 def _compared(name: str, left: object, right: Any) -> object:

@@ -47,6 +47,7 @@ from ttexplore.language.tracer.containers import is_dict, is_sequence, items_of
 from ttexplore.language.tracer.dtypes import as_argument, dtype
 from ttexplore.language.tracer.rewrite import rewrite
 from ttexplore.language.tracer.spans import caller_span, definition, display_file, error_span, node_span, source_listing
+from ttexplore.language.tracer.wide_tensors import check_wide_tensors
 from ttexplore.notes import Note, note
 from ttexplore.ops import language as tl
 from ttexplore.options import OPTIONS
@@ -245,6 +246,7 @@ def _finish(builder: Builder, function: types.FunctionType, file: str, head: Spa
     parameters = [*builder.parameters, *(s for s in builder.sizes if not any(s.same_as(p) for p in builder.parameters))]
     _check_free(body, parameters)
     _check_depth(body)
+    check_wide_tensors(body, builder.wide_tensors)
     prim_function = with_plain_updates(tirx.PrimFunc(parameters, sequence(body), attrs=None, span=to_tvm_span(head)))
     source, first = source_listing(function, file)
     traced = TracedKernel(
