@@ -1,15 +1,18 @@
-"""What trials do not show is said beside a proof, and whole numbers are tried where they wrap around."""
+"""What usual inputs do not show: types of parameters, lengths that are the same, finite numbers for infinite ones."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ttexplore as ttx
+import ttexplore.porting.port as port_module
 from tests.porting.test_port import ATTENTION
 from ttexplore.errors import UsageError
+from ttexplore.porting.foreign.skeletons import Skeleton
 from ttexplore.porting.proof.results import PortProof
 
 KERNEL = """
@@ -49,7 +52,7 @@ def test_whole_numbers_that_become_others_give_a_draft(kind: str, body: str) -> 
 
 @pytest.mark.parametrize("kind", ["int", "unsigned", "long long", "size_t", "short", "bool", "uint8_t", "float"])
 def test_whole_numbers_that_stay_what_they_are_are_written(kind: str) -> None:
-    assert not proof_of(KERNEL.format(kind=kind, body="y[i] = x[i] * t;")).assumed
+    assert proof_of(KERNEL.format(kind=kind, body="y[i] = x[i] * t;"))
 
 
 @pytest.mark.parametrize("condition", ["!(v > 0)", "!(v > 0 && v < 2)", "!(v <= 1)"])
@@ -80,7 +83,6 @@ BIG, SMALL = np.float32(1e25), np.float32(1e-25)
 def test_what_is_computed_from_parameters_is_float32(body: str, s: np.float32, expected: float) -> None:
     port = ttx.port(KERNEL.format(kind="int", body=f"y[i] = {body};"))
     assert port.proof is not None
-    assert port.proof.assumed == ()
     x = np.arange(1, 17, dtype=np.float32).reshape(4, 4)
     exploration = ttx.explore(port, rows=4, columns=4, block=4, s=float(s), dtype="float32")
     np.testing.assert_array_equal(exploration.reference([x])[0], x * np.float32(expected))
@@ -116,7 +118,6 @@ def wrapped(number: int) -> int:
 def test_whole_parameters_of_triton_wrap_around(value: str, parameters: dict[str, Any], expected: float) -> None:
     port = ttx.port(TRITON.format(value=value))
     assert port.proof is not None
-    assert port.proof.assumed == ()
     x = np.array([[1.0, -2.0, 4.0, 0.0]] * 4, np.float32)
     exploration = ttx.explore(port, rows=4, columns=4, block=4, dtype="float32", **parameters)
     np.testing.assert_array_equal(exploration.reference([x])[0], x * np.float32(expected))
@@ -151,7 +152,6 @@ __global__ void k(const float *x, float *y, int rows, int cols) {
 def test_one_length_for_two_axes_is_one_size() -> None:
     port = ttx.port(ONE_LENGTH)
     assert port.proof is not None
-    assert port.proof.assumed == ()
     with pytest.raises(UsageError, match="takes no argument columns"):
         ttx.explore(port, rows=3, columns=5)
     x = np.random.default_rng(0).normal(size=(6, 6)).astype(np.float32)
@@ -166,10 +166,119 @@ def test_two_lengths_are_two_sizes() -> None:
     np.testing.assert_array_equal(exploration.reference([x])[0], x.max(axis=1))
 
 
-def test_finite_scores_that_hide_are_said() -> None:
-    assert proof_of(ATTENTION).assumed == ()
-    (text,) = proof_of(ATTENTION.replace('s, float("-inf"))', "s, -1.0e6)")).assumed
-    assert text.startswith("no score that is seen is 1e+06 or more below another")
+HIDES = {
+    "no number": 's = tl.where(m[:, None] >= j[None, :], s, float("-inf"))',
+    "instead": "s = tl.where(m[:, None] >= j[None, :], s, -1.0e6)",
+    "added": "s = s + tl.where(m[:, None] >= j[None, :], 0, -1.0e6)",
+    "small": "s = tl.where(m[:, None] >= j[None, :], s, -30.0)",
+}
+
+
+@pytest.mark.parametrize("how", ["instead", "added", "small"])
+def test_scores_below_those_that_hide(how: str) -> None:
+    """Where all scores that a row sees are less than what hides the others, those count."""
+    port = ttx.port(ATTENTION.replace(HIDES["no number"], HIDES[how]))
+    assert port.proof is not None
+    heads, length, dim = 2, 16, 8
+    draw = np.random.default_rng(1)
+    q, k = (1000 * draw.normal(size=(heads, length, dim)) for _ in range(2))
+    q[0], q[1, :4] = 5000, 0.001
+    k[0] = -np.abs(k[0])
+    v = draw.normal(size=(heads, length, dim))
+    scores = q @ k.transpose(0, 2, 1) / np.sqrt(dim)
+    is_seen = np.tri(length, dtype=bool)
+    other = {"instead": -1e6, "added": scores - 1e6, "small": -30.0}[how]
+    scores = np.where(is_seen, scores, other)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    expected = (weights @ v) / weights.sum(axis=-1, keepdims=True)
+    exploration = ttx.explore(port, heads=heads, length=length, dim=dim, block=4, dtype="float32")
+    inputs = [tensor.astype(np.float32) for tensor in (q, k, v)]
+    np.testing.assert_allclose(exploration.reference(inputs)[0], expected, rtol=1e-3, atol=1e-3)
+
+
+def test_a_number_that_hides_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A skeleton that hides them altogether differs."""
+    source = ATTENTION.replace(HIDES["no number"], HIDES["instead"])
+    text = ttx.port(source).skeleton
+    assert "-1442695.0408889635)" in text
+    written = port_module.skeleton
+
+    def with_infinity(*arguments: Any) -> Skeleton:
+        skeleton = written(*arguments)
+        return replace(skeleton, text=skeleton.text.replace("-1442695.0408889635)", '-T.infinity("float32"))'))
+
+    monkeypatch.setattr(port_module, "skeleton", with_infinity)
+    (kernel,) = ttx.port(source).kernels
+    assert kernel.draft is not None
+    assert kernel.draft.difference is not None
+    assert kernel.draft.difference.inputs == "hiding"
+
+
+MAXIMA = {
+    "loop": """
+__global__ void k(const float *x, float *y, int rows, int cols) {
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r < rows) {
+        float m = -FLT_MAX;
+        for (int j = 0; j < cols; j++) m = fmaxf(m, x[r * cols + j]);
+        y[r] = m;
+    }
+}
+""",
+    "warp": """
+__global__ void k(const float *x, float *y, int rows, int cols) {
+    int r = blockIdx.x;
+    float m = -FLT_MAX;
+    for (int j = threadIdx.x; j < cols; j += 32) m = fmaxf(m, x[r * cols + j]);
+    for (int o = 16; o > 0; o >>= 1) m = fmaxf(m, __shfl_xor_sync(0xffffffff, m, o));
+    if (threadIdx.x == 0) y[r] = m;
+}
+""",
+    "shared memory": """
+__global__ void k(const float *x, float *y, int rows, int cols) {
+    __shared__ float part[256];
+    int r = blockIdx.x, t = threadIdx.x;
+    float m = -FLT_MAX;
+    for (int j = t; j < cols; j += blockDim.x) m = fmaxf(m, x[r * cols + j]);
+    part[t] = m;
+    __syncthreads();
+    for (int s = blockDim.x / 2; s > 0; s >>= 1) {
+        if (t < s) part[t] = fmaxf(part[t], part[t + s]);
+        __syncthreads();
+    }
+    if (t == 0) y[r] = part[0];
+}
+""",
+}
+LARGEST = float(np.finfo(np.float32).max)
+
+
+@pytest.mark.parametrize("how", MAXIMA)
+@pytest.mark.parametrize(
+    ("begin", "number"),
+    [("FLT_MAX", LARGEST), ("INFINITY", np.inf), ("DBL_MAX", np.inf), ("1e30f", 1e30), ("2.f", 2.0)],
+)
+@pytest.mark.parametrize("takes", ["max", "min"])
+def test_maxima_begin_with_the_number_of_the_source(how: str, begin: str, number: float, takes: str) -> None:
+    source = MAXIMA[how].replace("FLT_MAX", begin)
+    if takes == "min":
+        source = source.replace(f"-{begin}", begin).replace("fmaxf", "fminf")
+    port = ttx.port(source)
+    assert port.proof is not None
+    x = np.array([[-np.inf] * 6, [np.inf] * 6, [-1e38] * 6, [1, 5, -np.inf, 3, 3, 3]], np.float32)
+    exploration = ttx.explore(port, rows=4, columns=6, block=4, dtype="float32")
+    expected = np.maximum(x.max(axis=1), -number) if takes == "max" else np.minimum(x.min(axis=1), number)
+    np.testing.assert_array_equal(exploration.reference([x])[0], expected.astype(np.float32))
+
+
+def test_elements_of_no_thread_that_are_finite_are_tried() -> None:
+    """Threads beyond the row have the least number, which is larger than an infinite one."""
+    source = MAXIMA["shared memory"].replace(
+        "for (int j = t; j < cols; j += blockDim.x) m = fmaxf(m, x[r * cols + j]);", ""
+    )
+    source = source.replace("float m = -FLT_MAX", "float m = t < cols ? x[r * cols + t] : -FLT_MAX")
+    (kernel,) = ttx.port(source).kernels
+    assert not kernel.skeleton
 
 
 def test_blocks_that_go_beyond_are_no_proof() -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ttexplore.porting.foreign.places import Atom, IndexStrides, Place, atoms, moves_with, renamed, steps
 from ttexplore.porting.foreign.rows import TensorIndices, distances
@@ -33,8 +33,6 @@ from ttexplore.porting.foreign.values import (
     place_of,
 )
 
-# What is added to a score at least to hide it.
-_HIDDEN = -1e4
 _LOG2_E = math.log2(math.e)
 
 
@@ -44,25 +42,28 @@ class Unlike(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AttentionTensors:
-    """The tensors of attention forward, whether each row sees the keys up to its own alone, and the score, or what is
-    added to it, of the others."""
+    """The tensors of attention forward, whether each row sees the keys up to its own alone, and the score of the others
+    or, where it `adds`, what is added to it: as the exponent of a power of 2."""
 
     q: Input
     k: Input
     v: Input
     causal: bool
     hidden: float
+    adds: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Scores:
-    """Scores: a product, times `factor` and `scales`, the condition under which a key is seen, and what hides it."""
+    """Scores: a product, times `factor` and `scales`, the condition under which a key is seen, and what others are or,
+    where it `adds`, what is added to them."""
 
     product: MatMul
     factor: float = 1.0
     scales: tuple[str, ...] = ()
     mask: Formula | None = None
     hidden: float = -math.inf
+    adds: bool = False
 
 
 def read_attention(store: Output, updates: Mapping[str, Value]) -> AttentionTensors:
@@ -103,7 +104,8 @@ def read_attention(store: Output, updates: Mapping[str, Value]) -> AttentionTens
     keys = _check_places(store, q, k, v, scores.product.transposed)
     if scores.mask is not None:
         _check_mask(scores.mask, q, keys)
-    return AttentionTensors(q, k, v, scores.mask is not None, scores.hidden)
+    hidden = scores.hidden * (1.0 if name == "exp2" else _LOG2_E)
+    return AttentionTensors(q, k, v, scores.mask is not None, hidden, scores.adds)
 
 
 def _sum(value: Value, summand: str, kind: type[MatMul] | type[Reduced]) -> tuple[Value, Value]:
@@ -146,21 +148,20 @@ def _exponent(value: Value) -> tuple[_Scores, Value, float]:
 
 
 def _times(scores: _Scores, factor: float) -> _Scores:
-    return _Scores(scores.product, scores.factor * factor, scores.scales, scores.mask, scores.hidden)
+    return replace(scores, factor=scores.factor * factor, hidden=scores.hidden * factor)
 
 
 def _scores(value: Value) -> _Scores:
+    adds = False
     match value:
         case MatMul(a, b, transposed):
             factor, scales, a = _scaled(a)
             b_factor, more, b = _scaled(b)
             return _Scores(MatMul(a, b, transposed), factor * b_factor, (*scales, *more))
-        case Formula("where", (Formula() as mask, inner, Number(hidden))) if hidden < _HIDDEN:
+        case Formula("where", (Formula() as mask, inner, Number(hidden))):
             scores = _scores(inner)
-        case Formula("+", (inner, Formula("where", (Formula() as mask, Number(0.0), Number(hidden))))) if (
-            hidden < _HIDDEN
-        ):
-            scores = _scores(inner)
+        case Formula("+", (inner, Formula("where", (Formula() as mask, Number(0.0), Number(hidden))))):
+            scores, adds = _scores(inner), True
         case Formula("*", _):
             factor, scales, inner = _scaled(value)
             if inner == value:
@@ -175,7 +176,7 @@ def _scores(value: Value) -> _Scores:
             raise Unlike("its scores are no product")
     if scores.mask is not None:
         raise Unlike("its scores are masked twice")
-    return _Scores(scores.product, scores.factor, scores.scales, mask, hidden)
+    return replace(scores, mask=mask, hidden=hidden, adds=adds)
 
 
 def _scaled(value: Value) -> tuple[float, tuple[str, ...], Value]:

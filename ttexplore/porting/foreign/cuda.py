@@ -965,7 +965,7 @@ class _CudaEvaluation:
                 for store in self.stores[first:]
             ]
             for name, value in self.known.items():
-                step = self.halved and isinstance(value, Reduced) and value.together
+                step = self.halved and (reduction := _reduction_of(value)) is not None and reduction.together
                 if value is not before.get(name) and not step:
                     self.known[name] = Unread(reason)
             if self.left:
@@ -1315,11 +1315,11 @@ class _CudaEvaluation:
         path = _path(_text(node))
         value = self.known.get(path, Unread(path))
         written = self.written.get(path)
-        if isinstance(value, Reduced | Carried):
+        reduction = _reduction_of(_plain(value))
+        if isinstance(value, Carried) or reduction is not None:
             # What threads have added up is the first one's.
-            plain = _plain(value)
             indices = [place_of(index) for index in self.all_indices(node)]
-            if isinstance(plain, Reduced) and indices != [NOWHERE]:
+            if reduction is not None and indices != [NOWHERE]:
                 raise Refused(f"an element of a reduction, {_short(node)},", _line(node))
             return value
         if written is None:
@@ -2115,7 +2115,22 @@ def _reduced(kind: str, value: Value, together: bool = False) -> Value:
     value = _plain(value)
     if isinstance(value, Reduced) and value.kind == kind:
         return replace(value, together=value.together or together)
+    best = _reduction_of(value)
+    if isinstance(value, Formula) and best is not None and best.kind == value.name == kind:
+        # The number that each thread begins with is one of those of which all take the largest.
+        return Formula(kind, (_reduced(kind, best, together), value.arguments[1]))
     return Reduced(kind, value, together)
+
+
+def _reduction_of(value: Value) -> Reduced | None:
+    """The reduction that a value is, or the larger or smaller one of it and a number; None for another value."""
+    match value:
+        case Reduced():
+            return value
+        case Formula("max" | "min", (Reduced() as reduction, initial)) if is_constant(initial):
+            return reduction
+        case _:
+            return None
 
 
 def _is_step(before: Value, after: Value) -> bool:

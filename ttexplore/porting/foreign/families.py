@@ -46,7 +46,8 @@ class Gemm:
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """Softmax of the product of queries and keys, times values. `hidden` is what other scores are."""
+    """Softmax of the product of queries and keys, times values. `hidden` is what other scores are or, where it `adds`,
+    what is added to them: as the exponent of a power of 2."""
 
     q: Input
     k: Input
@@ -55,6 +56,7 @@ class Attention:
     causal: bool
     left_out: tuple[str, ...]
     hidden: float
+    adds: bool
     row = "attention, forward"
 
 
@@ -223,7 +225,9 @@ def _attention(stores: tuple[Output, ...], updates: Mapping[str, Value]) -> Atte
     attention_tensors = {operand.tensor for operand in (store, attention.q, attention.k, attention.v)}
     if other_inputs - {attention.q.tensor, attention.k.tensor} or attention_tensors & {*left_out}:
         return Outside("its products are those of attention, but not forward")
-    return Attention(attention.q, attention.k, attention.v, store, attention.causal, left_out, attention.hidden)
+    return Attention(
+        attention.q, attention.k, attention.v, store, attention.causal, left_out, attention.hidden, attention.adds
+    )
 
 
 def _gemm(stores: tuple[Output, ...]) -> Gemm | Outside:

@@ -5,6 +5,7 @@ All text is made by ``writing``: templates are literals, and their fields are na
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, LiteralString
@@ -519,11 +520,26 @@ def _attention(family: Attention, module: _Module) -> str:
     tensors = dict.fromkeys((q, k, v, out), code("(heads, length, dim)"))
     # Keys beyond the edge of the last block are no keys either.
     mask = code("n * block + j <= bx * block + i") if family.causal else code("n * block + j < length")
-    masked = [
-        code("    for i, j in T.Parallel(block, block):"),
-        code('        scores[i, j] = T.if_then_else({seen}, 0.0, -T.infinity("float32"))', seen=mask),
-    ]
-    loops = code("bx + 1") if family.causal else code("T.ceildiv(length, block)")
+    is_left_out = math.isinf(family.hidden)
+    exponent = code("(scores[i, j] - largest[i]) * scale") if is_left_out else code("scores[i, j] - largest[i]")
+    rescaled = code("(before[i] - largest[i]) * scale") if is_left_out else code("before[i] - largest[i]")
+    begin, scaled = [code("    T.clear(scores)")], list[PythonText]()
+    if is_left_out:
+        begin = [
+            code("    for i, j in T.Parallel(block, block):"),
+            code('        scores[i, j] = T.if_then_else({seen}, 0.0, -T.infinity("float32"))', seen=mask),
+        ]
+    else:
+        # Where all that is seen is less, the others count.
+        hidden = number(family.hidden)
+        other = code("scores[i, j] * scale + {hidden}", hidden=hidden) if family.adds else hidden
+        scaled = [
+            code("    for i, j in T.Parallel(block, block):"),
+            code(
+                "        scores[i, j] = T.if_then_else({seen}, scores[i, j] * scale, {other})", seen=mask, other=other
+            ),
+        ]
+    loops = code("bx + 1") if family.causal and is_left_out else code("T.ceildiv(length, block)")
     body = [
         code("q_block = T.alloc_shared((block, dim), dtype)"), code("k_block = T.alloc_shared((block, dim), dtype)"),
         code("v_block = T.alloc_shared((block, dim), dtype)"),
@@ -536,13 +552,13 @@ def _attention(family: Attention, module: _Module) -> str:
         code('T.fill(largest, -T.infinity("float32"))'),
         code("for n in T.Pipelined({loops}, num_stages=2):", loops=loops),
         code("    T.copy({k}[bh, n * block, 0], k_block)", k=k),
-        *masked,
-        code("    T.gemm(q_block, k_block, scores, transpose_B=True)"), code("    T.copy(largest, before)"),
+        *begin,
+        code("    T.gemm(q_block, k_block, scores, transpose_B=True)"), *scaled, code("    T.copy(largest, before)"),
         code("    T.reduce_max(scores, largest, dim=1, clear=False)"),
         code("    for i, j in T.Parallel(block, block):"),
-        code("        scores[i, j] = T.exp2((scores[i, j] - largest[i]) * scale)"),
+        code("        scores[i, j] = T.exp2({exponent})", exponent=exponent),
         code("    T.reduce_sum(scores, part, dim=1)"), code("    for i in T.Parallel(block):"),
-        code("        before[i] = T.exp2((before[i] - largest[i]) * scale)"), code("    for i in T.Parallel(block):"),
+        code("        before[i] = T.exp2({rescaled})", rescaled=rescaled), code("    for i in T.Parallel(block):"),
         code("        total[i] = total[i] * before[i] + part[i]"), code("    for i, j in T.Parallel(block, dim):"),
         code("        acc[i, j] = acc[i, j] * before[i]"), code("    T.copy(scores, weights)"),
         code("    T.copy({v}[bh, n * block, 0], v_block)", v=v), code("    T.gemm(weights, v_block, acc)"),

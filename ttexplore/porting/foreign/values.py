@@ -359,7 +359,8 @@ def stored_in_turns(store: Output, iteration: Place) -> Output:
             return replace(store, value=last_turn(value, iteration))
 
 
-_ENDS = {"INFINITY", "FLT_MAX", "CUDART_INF_F", "HUGE_VALF", "HUGE_VAL", "DBL_MAX"}
+# As float32, the largest float64 is infinite.
+_ENDS = {"INFINITY", "CUDART_INF_F", "HUGE_VALF", "HUGE_VAL", "DBL_MAX"}
 
 
 def _is_end(kind: str, initial: Value) -> bool:

@@ -3,6 +3,7 @@ only numbers of some size show."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,9 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ttexplore.porting.foreign.families import Attention, Family
+from ttexplore.porting.foreign.marks import ForeignKernel
+from ttexplore.porting.foreign.values import Reduced, walk
+
 Array = NDArray[Any]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Array]
-MAGNITUDES = "all magnitudes"
+MAGNITUDES, INFINITE, HIDING = "all magnitudes", "infinite", "hiding"
 # The lowest power of ten of numbers, the powers of those in float16, and how often inputs of one size are drawn.
 _LOWEST, _POWERS_OF_HALF, _MOST_PARTS = -24.0, (-6.0, 4.0), 4
 # How near to a constant that float32 does not hold.
@@ -43,6 +48,19 @@ def _zeros(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return np.zeros(shape)
 
 
+def _infinite(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Rows of one infinity, and of usual numbers."""
+    rows = np.arange(math.prod(shape[:-1])).reshape((*shape[:-1], 1)) if len(shape) > 1 else np.asarray(2)
+    return np.where(rows % 3 == 2, draw.normal(size=shape), np.where(rows % 3 == 0, -np.inf, np.inf))
+
+
+def _hiding(draw: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Rows of one sign, in each block of rows of one size, up to the largest float16: products of them are less than
+    numbers that stand for hidden ones."""
+    exponents = np.resize((4.8, 3.3, 2.2), shape[0]).reshape((-1, *(1 for _ in shape[1:])))
+    return draw.choice([-1.0, 1.0], (*shape[:-1], 1)) * draw.uniform(0.5, 1.0, shape) * 10.0**exponents
+
+
 INPUTS: dict[str, Draw] = {
     "distinct": _distinct,
     "positive": _positive,
@@ -50,6 +68,8 @@ INPUTS: dict[str, Draw] = {
     "large": _large,
     "ties": _ties,
     "zeros": _zeros,
+    INFINITE: _infinite,
+    HIDING: _hiding,
 }
 # Those of launches, in turn.
 OF_LAUNCH = (
@@ -58,6 +78,14 @@ OF_LAUNCH = (
     ("positive", "zeros", "distinct"),
     ("distinct", "negative", "ties", "zeros"),
 )
+
+
+def hostile_inputs(kernel: ForeignKernel, family: Family) -> str:
+    """Inputs that show where a finite number stands for an infinite one, empty if none does."""
+    if isinstance(family, Attention):
+        return HIDING if math.isfinite(family.hidden) else ""
+    values = [term for store in kernel.stores for term in walk(store.value)]
+    return INFINITE if any(isinstance(term, Reduced) and term.kind != "sum" for term in values) else ""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 from numpy.typing import NDArray
@@ -19,11 +18,10 @@ from ttexplore.porting.foreign.families import Attention, Family, Gemm
 from ttexplore.porting.foreign.marks import ForeignKernel, Language
 from ttexplore.porting.foreign.skeletons import Skeleton
 from ttexplore.porting.foreign.values import Formula, walk
-from ttexplore.porting.proof.assumptions import assumptions
 from ttexplore.porting.proof.axes import ways
 from ttexplore.porting.proof.comparing import BothOutputs, compared, overflown, unexplained
 from ttexplore.porting.proof.cuda import cuda_runner
-from ttexplore.porting.proof.inputs import MAGNITUDES, OF_LAUNCH, Magnitudes
+from ttexplore.porting.proof.inputs import INFINITE, MAGNITUDES, OF_LAUNCH, Magnitudes, hostile_inputs
 from ttexplore.porting.proof.launches import (
     KINDS,
     MULTIPLES,
@@ -45,6 +43,7 @@ Array = NDArray[Any]
 # What the order of sums may make of equal results.
 _NOISE = 1e-9
 _BLOCK, _BLOCK_DEPTH = 4, 2
+_TAKES_ONE = ("max", "min", "where")
 # How many sizes are tried because of numbers of the source, of how many elements, and for how long each.
 _MOST_BEYOND, _MOST_ELEMENTS, _SECONDS_BEYOND = 6, 20_000, 15.0
 
@@ -70,6 +69,9 @@ def prove_kernel(
             blocks = whole_blocks(axes)
             proving = _Proving(kernel, skeleton, runner, control, rounding, blocks, numbers, constants)
             proving.weighted = family.v.tensor if isinstance(family, Attention) else ""
+            values = [term for store in kernel.stores for term in walk(store.value)]
+            proving.keeps_nan = any(isinstance(term, Formula) and term.name in _TAKES_ONE for term in values)
+            proving.hostile = hostile_inputs(kernel, family)
             # Scores are finite, and sums of products, of which any order may overflow.
             proving.highest = 1.0 if proving.weighted else 15.0 if isinstance(family, Gemm) else 30.0
             result = proving.tried(launch_with)
@@ -78,7 +80,7 @@ def prove_kernel(
         except CannotRun as error:
             result = _could_not_run(error)
         if isinstance(result, PortProof):
-            return replace(result, assumed=tuple(assumptions(language, text, kernel, family)))
+            return result
         first = first or result
     return first or Draft("it is not known how the source is launched: its indices do not fit to the skeleton's axes")
 
@@ -111,6 +113,10 @@ class _Proving:
     constants: Sequence[float] = ()
     # The values of attention: a source of 16 bits rounds the weights of their mean to 16 bits.
     weighted: str = ""
+    # Inputs that show where a finite number stands for an infinite one.
+    hostile: str = ""
+    # Whether the source takes the larger or smaller of two: that of the skeleton keeps NaN.
+    keeps_nan: bool = False
     # The highest power of ten of elements.
     highest: float = 30.0
     magnitudes: Magnitudes = field(default_factory=Magnitudes)
@@ -127,12 +133,6 @@ class _Proving:
     def dtypes(self) -> Mapping[str, str]:
         return {parameter.name: parameter.dtype or "float32" for parameter in self.kernel.parameters}
 
-    @cached_property
-    def keeps_nan(self) -> bool:
-        """Whether the source takes the larger or smaller of two: that of the skeleton keeps NaN."""
-        values = [term for store in self.kernel.stores for term in walk(store.value)]
-        return any(isinstance(term, Formula) and term.name in ("max", "min", "where") for term in values)
-
     def tried(self, launch_with: Callable[..., TrialLaunch]) -> PortProof | Draft:
         """Try all kinds of sizes. Where the source has no result for one, try others, of which one at most is no
         multiple of blocks. Raises CannotRun, and Unaccounted."""
@@ -145,6 +145,11 @@ class _Proving:
         possible = [launch for launch in launches if self.is_tried(launch)]
         if possible and (draft := self.of_magnitudes(max(possible, key=_elements))):
             return draft
+        for launch in possible if self.hostile else ():
+            # Of weights, those of hidden elements beyond the last one count too.
+            is_tried = not self.weighted or launch.kind in MULTIPLES
+            if is_tried and (draft := self.with_launch(launch, [self.hostile])):
+                return draft
         if any(trial.skipped for trial in self.trials):
             for odd in ("", *sizes_of(self.skeleton)):
                 launch = launch_with(fallback, odd)
@@ -161,8 +166,7 @@ class _Proving:
             return draft
         if draft := self.beyond_numbers(launch_with):
             return draft
-        first = launches[0]
-        _, of_source, of_skeleton = self.worst
+        first, (_, of_source, of_skeleton) = launches[0], self.worst
         for name in self.whole_blocks:
             skipped = f"{name} is a multiple of the source's blocks: it leaves out what is beyond whole ones"
             self.trials.append(Trial(first.sizes, "", skipped=skipped))
@@ -251,7 +255,7 @@ class _Proving:
             trial = PairedTrial(traced, names, launch, self.dtypes, inputs, self.magnitudes)
             both = trial.run(self.runner, self.control, rounds=self.rounds)
             difference, error = None, 0.0
-            if inputs == MAGNITUDES:
+            if inputs in (MAGNITUDES, INFINITE):
                 # There is no largest result that the others could be compared with.
                 difference = overflown(launch, inputs, both, keeps_nan=self.keeps_nan)
             else:

@@ -59,14 +59,12 @@ class Difference(Printed):
 @dataclass(frozen=True, eq=False)
 class PortProof(Printed):
     """How a skeleton was tried against its source: each trial; the parameters of the source with their values in the
-    first one; the outputs of both where they are furthest apart, by the names of the source's tensors; and what the
-    skeleton takes for granted and no trial shows, as `assumed`."""
+    first one; and the outputs of both where they are furthest apart, by the names of the source's tensors."""
 
     trials: tuple[Trial, ...]
     launch: Mapping[str, object]
     source: Mapping[str, Array]
     skeleton: Mapping[str, Array]
-    assumed: tuple[str, ...] = ()
 
     @property
     def error(self) -> float:
@@ -105,10 +103,9 @@ class PortProof(Printed):
     def summary(self) -> str:
         """What was tried and how it came out, in a sentence."""
         bound = next((power for power in _POWERS if self.error < power), 1.0)
-        assumed = "".join(f"; assumed: {text}" for text in self.assumed)
         return (
             f"proved with {plural(len(self.sizes), 'set')} of sizes and {', '.join(self.inputs)} inputs: all "
-            f"differences from the source are below {bound:g} of the largest result{assumed}"
+            f"differences from the source are below {bound:g} of the largest result"
         )
 
     def __str__(self) -> str:
