@@ -460,8 +460,9 @@ def _depth(node: Node) -> int:
     return deepest
 
 
-def _text(node: Node) -> str:
-    return node.text.decode("utf-8", "replace")
+def _text(node: Node | None) -> str:
+    """The text of a node; what cannot be parsed may lack one."""
+    return "" if node is None else node.text.decode("utf-8", "replace")
 
 
 def _qualified(function: Node, word: str) -> bool:

@@ -55,9 +55,10 @@ def _constants(kernel: ForeignKernel) -> frozenset[str]:
 
 
 def _is_computed(value: Value, kernel: ForeignKernel) -> bool:
-    """Whether a value is computed from parameters alone, in another way than with its sign changed."""
+    """Whether a value is computed from parameters alone, in another way than with its sign changed where it has a type:
+    the least whole number has no opposite."""
     match value:
-        case Formula("*", (Number(-1.0), Scalar())):
+        case Formula("*", (Number(-1.0), Scalar(name))) if kernel.has_types or name in kernel.lengths:
             return False
         case Formula() if value.leaves <= {"Number", "Scalar"}:
             names, constants = scalars_of(value), _constants(kernel)
@@ -70,10 +71,12 @@ def _is_computed(value: Value, kernel: ForeignKernel) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A value as text, what kind of number it is, and how many operations it has inside of each other."""
+    """A value as text, what kind of number it is, the parameters on whose types its own depends, and how many
+    operations it has inside of each other."""
 
     text: PythonText
     kind: _Kind
+    untyped: tuple[str, ...] = ()
     depth: int = 0
 
 
@@ -107,8 +110,6 @@ class HostNumbers:
     def computed(self, value: Value) -> PythonText | None:
         terms = in_order(value)
         uses = Counter(id(operand) for term in terms for operand in parts_of(term))
-        names = list(dict.fromkeys(term.name for term in terms if isinstance(term, Scalar)))
-        untyped = [name for name in names if self.kind(name) in ("untyped parameter", "constant")]
         texts: dict[int, _Written] = {}
         for term in terms:
             match term:
@@ -117,11 +118,13 @@ class HostNumbers:
                     text = number(constant) if is_real else whole_number(constant)
                     written = _Written(text, "real constant" if is_real else "whole constant")
                 case Scalar(name):
-                    written = _Written(self.leaf(term) or self.names.of(name), self.kind(name))
+                    kind = self.kind(name)
+                    untyped = (name,) if kind in ("untyped parameter", "constant") else ()
+                    written = _Written(self.leaf(term) or self.names.of(name), kind, untyped)
                 case Formula(name, (first, second)):
-                    written = self.operation(name, texts[id(first)], texts[id(second)], untyped)
+                    written = self.operation(name, texts[id(first)], texts[id(second)])
                     if term is not value and (uses[id(term)] > 1 or written.depth >= _DEEPEST):
-                        written = _Written(self.name(written.text), written.kind)
+                        written = _Written(self.name(written.text), written.kind, written.untyped)
                 case _:
                     raise AssertionError(f"{type(term).__name__} is nothing of parameters")
             texts[id(term)] = written
@@ -134,10 +137,11 @@ class HostNumbers:
             case _:
                 return None
 
-    def operation(self, name: str, first: _Written, second: _Written, untyped: list[str]) -> _Written:
+    def operation(self, name: str, first: _Written, second: _Written) -> _Written:
         """An operation with two numbers, each with the type in which the source computes."""
         kinds: set[_Kind] = {first.kind, second.kind}
         depth = 1 + max(first.depth, second.depth)
+        untyped = tuple(dict.fromkeys((*first.untyped, *second.untyped)))
         is_real = bool(kinds & {"real constant", "real", "real parameter"}) or name == "/"
         kind: _Kind
         if kinds <= _CONSTANTS:
@@ -146,20 +150,21 @@ class HostNumbers:
         elif name in ("&", "|"):
             kind, texts = "condition", [first.text, second.text]
         elif is_real:
-            kind, texts = "real", [_real(side) for side in (first, second)]
+            kind, untyped, texts = "real", (), [_real(side) for side in (first, second)]
         else:
             kind = "untyped" if kinds & {"untyped", "untyped parameter"} else "whole"
             texts = [self.alike(side, untyped) for side in (first, second)]
-        return _Written(applied(name, texts), "condition" if name in _CONDITIONS else kind, depth)
+        return _Written(applied(name, texts), "condition" if name in _CONDITIONS else kind, untyped, depth)
 
-    def alike(self, side: _Written, untyped: list[str]) -> PythonText:
-        """A number with the type that all parameters have of which none is known."""
-        if side.kind != "untyped parameter":
+    def alike(self, side: _Written, untyped: tuple[str, ...]) -> PythonText:
+        """A number with the type that parameters have together of which none is known."""
+        is_alike = side.kind == "untyped" and side.untyped == untyped
+        if is_alike or side.kind not in ("untyped parameter", "untyped"):
             return side.text
         are_whole = [code("isinstance({name}, int)", name=self.names.of(name)) for name in untyped]
         condition = joined(" and ", are_whole)
         number_type = self.name(code("np.int32 if {condition} else np.float32", condition=condition), is_type=True)
-        return code("{type}({text})", type=number_type, text=side.text)
+        return code("{type}({text})", type=number_type, text=bare(side.text))
 
     def kind(self, name: str) -> _Kind:
         """What kind of number a parameter is."""
