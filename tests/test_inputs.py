@@ -140,7 +140,7 @@ def test_what_has_no_numbers_says_so() -> None:
 
     with pytest.raises(UsageError, match=r"input 0 \(A\) has the type Strange, but the kernel takes arrays") as caught:
         arrays_for([Strange()], [Tensor("A", (2,), "float32")])
-    assert caught.value.hint == "pass an array; NumPy says: on another device"
+    assert caught.value.hint == "pass an array; NumPy says: RuntimeError: on another device"
 
 
 def test_a_saved_exploration_takes_kinds_and_compares_what_it_kept(product: Exploration, tmp_path: Path) -> None:

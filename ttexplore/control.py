@@ -101,7 +101,7 @@ def _guarded(progress: Progress) -> Progress:
             progress(text)
         except TTExploreError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise UsageError(
                 "U010", f"progress raised {shown(error)}", hint="pass a function that takes a string"
             ) from error

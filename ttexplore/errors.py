@@ -10,7 +10,8 @@ import difflib
 import inspect
 import sys
 import threading
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
+from typing import Any
 
 from ttexplore.characters import Printed
 from ttexplore.diagnostics import PREFIX
@@ -59,10 +60,8 @@ class UsageError(TTExploreError):
 
 def shown(value: object) -> str:
     """Format a user's value for an error message: on one line, and truncated if it is long."""
-    try:
-        text = repr(value)
-    except Exception:  # A user's __repr__ may raise anything; Python itself prints no numbers above 4,300 digits.
-        text = f"a {type(value).__name__}"
+    # Python itself prints no numbers above 4,300 digits.
+    text = _text(repr, value) or f"a {type_name(value)}"
     return text if len(text) <= _LONGEST_SHOWN and "\n" not in text else f"{' '.join(text.split())[:_LONGEST_SHOWN]}..."
 
 
@@ -71,11 +70,26 @@ _LONGEST_SHOWN = 100
 
 def said(error: BaseException) -> str:
     """What an exception of the user's Python says, with its type."""
+    text = _text(str, error)
+    return f"{type_name(error)}: {'its text raises another error' if text is None else text}"
+
+
+def type_name(value: object) -> str:
+    """The name of a value's type, whatever the type of that says of it."""
+    return type.__dict__["__name__"].__get__(type(value))
+
+
+def name_of(value: object) -> str:
+    """The name of a function or another object of the user's."""
+    return _text(lambda named: getattr(named, "__name__", None) or type_name(named), value) or type_name(value)
+
+
+def _text(read: Callable[[Any], str], value: object) -> str | None:
+    """What repr or str gives for a user's value; None where that raises something, as the user's own methods may."""
     try:
-        text = str(error)
-    except Exception:  # Its __str__ is the user's, too.
-        text = "its text raises another error"
-    return f"{type(error).__name__}: {text}"
+        return str.__str__(read(value))
+    except (Exception, SystemExit):
+        return None
 
 
 def unknown(kind: str, value: object, accepted: Iterable[str]) -> UsageError:

@@ -9,11 +9,11 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from ttexplore.errors import UsageError, shown, unknown
+from ttexplore.errors import TTExploreError, UsageError, said, shown, type_name, unknown
 
 Name = TypeVar("Name", bound=str)
 Part = TypeVar("Part")
@@ -25,7 +25,29 @@ _DEEPEST = 8
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """Convert NumPy numbers, strings and arrays to Python values, also inside lists, tuples and dictionaries."""
+    """Convert NumPy numbers, strings and arrays to Python values, also inside lists, tuples and dictionaries. Values of
+    the user's subclasses of Python's types become those of Python's, so that no method of theirs is called later.
+
+    Raises UsageError where a value raises something when it is read.
+    """
+    return readable("a value", value, lambda: _plain(value, depth))
+
+
+def readable(argument: str, value: object, read: Callable[[], Part]) -> Part:
+    """What `read` gives, which calls methods of the user's. Raises UsageError for what they raise."""
+    try:
+        return read()
+    except TTExploreError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise UsageError(
+            "U010",
+            f"{argument}, of the type {type_name(value)}, raises {said(error)}",
+            hint="give numbers, texts and arrays, or lists and dictionaries of them",
+        ) from error
+
+
+def _plain(value: Any, depth: int) -> Any:
     # If NumPy, which is slow to import, is not loaded, no value comes from it.
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.ndarray | numpy.generic):
@@ -34,17 +56,35 @@ def plain(value: Any, depth: int = 0) -> Any:
         return value
     match value:
         case str():
-            return str(value)
-        case int() | float() | None:
+            return str.__str__(value)
+        case bool() | None:
             return value
-        case list() | tuple():
-            items = [plain(item, depth + 1) for item in cast(Sequence[object], value)]
-            return tuple(items) if isinstance(value, tuple) else items
+        case int():
+            return int.__pos__(value)
+        case float():
+            return float.__pos__(value)
+        case list():
+            return [_plain(item, depth + 1) for item in _ITEMS_OF_LIST(value)]
+        case tuple():
+            return tuple(_plain(item, depth + 1) for item in _ITEMS_OF_TUPLE(value))
         case Mapping():
-            pairs = cast(Mapping[object, object], value).items()
-            return {plain(key, depth + 1): plain(item, depth + 1) for key, item in pairs}
+            return {
+                _plain(key, depth + 1): _plain(item, depth + 1)
+                for key, item in pairs_of(cast(Mapping[object, object], value))
+            }
         case _:
             return value
+
+
+# The methods of Python's types, where the user's may have others.
+_ITEMS_OF_LIST: Callable[[Any], Iterable[Any]] = list[Any].__iter__
+_ITEMS_OF_TUPLE: Callable[[Any], Iterable[Any]] = tuple[Any, ...].__iter__
+_PAIRS_OF_DICTIONARY: Callable[[Any], Iterable[tuple[Any, Any]]] = dict[Any, Any].items
+
+
+def pairs_of(mapping: Mapping[Any, Any]) -> Iterable[tuple[Any, Any]]:
+    """The keys and values of a mapping, of a dictionary without its own methods."""
+    return _PAIRS_OF_DICTIONARY(mapping) if isinstance(mapping, dict) else mapping.items()
 
 
 def read_text(text: str) -> Any:
@@ -171,11 +211,12 @@ def text(argument: str, value: object, takes: str = "a string") -> str:
 def path(argument: str, value: object) -> Path:
     """`value` as a path. Raises UsageError if it is not a path or string, or if it is empty, which would mean the
     current folder."""
-    if not isinstance(value, str | os.PathLike) or not value:
+    value = plain(value)
+    if not isinstance(value, str | os.PathLike) or (isinstance(value, str) and not value):
         raise wrong(argument, cast(object, value), "a path")
     try:
         return Path(cast("str | os.PathLike[str]", value))
-    except TypeError:
+    except (Exception, SystemExit):  # The user's __fspath__ may raise anything.
         raise wrong(argument, cast(object, value), "a path") from None
 
 

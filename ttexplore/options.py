@@ -384,6 +384,7 @@ def parse_options(values: object) -> dict[str, Any]:
     """
     if values is None:
         return {}
+    values = plain(values)
     if not isinstance(values, Mapping):
         raise wrong("options", values, "a dictionary keyed by names, for example {'policy': 'strided'}")
     for name in (asked := dict(cast(Mapping[str, object], values))):

@@ -879,6 +879,7 @@ def _times(shape: Sequence[int]) -> str:
 def _found(values: Sequence[_T], named: Callable[[_T], str], noun: str, name: str) -> _T:
     # Asked for very often, of few values: a dict costs more than it saves.
     if isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        name = str.__str__(name)
         for value in values:
             if named(value) == name:
                 return value

@@ -16,6 +16,7 @@ from ttexplore.characters import Printed
 from ttexplore.control import Control
 from ttexplore.errors import BackendError, TTExploreError, UsageError, from_record, unknown
 from ttexplore.given import path as path_of
+from ttexplore.given import plain
 from ttexplore.gpu.environment import read_environment
 from ttexplore.gpu.process import ask
 from ttexplore.gpu.ptx import Compiled, compile_ptx
@@ -150,6 +151,7 @@ class GpuLane(Printed):
 
 def check_architecture(arch: object) -> str:
     """Raises UsageError if TileLang is not known to lower for it."""
+    arch = plain(arch)
     if not isinstance(arch, str) or arch not in ARCHITECTURES:
         raise unknown("architecture", arch, ARCHITECTURES)
     return arch

@@ -192,6 +192,7 @@ def find_kernel(path_and_name: str) -> FoundKernel:
 
     Raises UsageError if the file or the kernel is missing.
     """
+    path_and_name = str.__str__(path_and_name)
     file, separator, name = path_and_name.rpartition("::")
     if not separator:
         file, name = path_and_name, ""

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ttexplore.errors import UsageError, unknown
-from ttexplore.given import named, whole, wrong
+from ttexplore.errors import UsageError, said, type_name, unknown
+from ttexplore.given import named, pairs_of, plain, readable, whole, wrong
 from ttexplore.ops.integers import SMALL_INTEGERS
 from ttexplore.ops.small import FLOATS, numpy_dtype
 
@@ -155,6 +155,8 @@ def given_inputs(inputs: Inputs, tensors: Sequence[Tensor], reasons: Sequence[st
     hint = "; ".join([f"one for each input tensor: {', '.join(map(str, tensors))}", *reasons])
     if isinstance(inputs, Mapping):
         names = [tensor.name for tensor in tensors]
+        by_name = inputs
+        inputs = readable("inputs", by_name, lambda: {plain(name): array for name, array in pairs_of(by_name)})
         for name in inputs:
             if not isinstance(cast(object, name), str) or name not in names:
                 raise unknown("input", name, names)
@@ -166,7 +168,8 @@ def given_inputs(inputs: Inputs, tensors: Sequence[Tensor], reasons: Sequence[st
     provided = cast(object, inputs)
     is_array = isinstance(provided, np.ndarray) and provided.ndim > 0
     if not (is_array or isinstance(provided, Sequence)) or isinstance(provided, bytes | bytearray | range):
-        raise wrong("inputs", inputs, f"a kind ({', '.join(INPUT_KINDS)}), or arrays, {hint}")
+        raise wrong("inputs", cast(object, provided), f"a kind ({', '.join(INPUT_KINDS)}), or arrays, {hint}")
+    inputs = readable("inputs", inputs, lambda: [*cast(Sequence[object], provided)])
     if len(inputs) != len(tensors):
         message = f"the number of inputs is {len(inputs)}, but the kernel takes {len(tensors)}"
         raise UsageError("U005", message, hint=hint)
@@ -176,11 +179,11 @@ def given_inputs(inputs: Inputs, tensors: Sequence[Tensor], reasons: Sequence[st
 def _array(index: int, data: object, tensor: Tensor) -> Array:
     try:
         array = np.asarray(data)
-    except Exception as error:  # A user's __array__ may raise anything.
+    except (Exception, SystemExit) as error:  # A user's __array__ may raise anything.
         raise UsageError(
             "U005",
-            f"input {index} ({tensor.name}) has the type {type(data).__name__}, but the kernel takes arrays",
-            hint=f"pass an array; NumPy says: {error}",
+            f"input {index} ({tensor.name}) has the type {type_name(data)}, but the kernel takes arrays",
+            hint=f"pass an array; NumPy says: {said(error)}",
         ) from None
     # The names of ml_dtypes' dtypes denote numbers as well.
     if not array.dtype.name.startswith(("bool", "int", "uint", "float", "bfloat")):
@@ -202,7 +205,7 @@ def arrays_for(
     """
     seed, arrays = checked_seed(seed), given_inputs(inputs, tensors, reasons)
     if arrays is None:
-        return make_inputs("random" if inputs is None else str(inputs), tensors, seed)
+        return make_inputs("random" if inputs is None else plain(inputs), tensors, seed)
     arrays = [
         array.reshape(1) if not array.ndim and tensor.shape == (1,) else array
         for array, tensor in zip(arrays, tensors, strict=True)

@@ -52,6 +52,7 @@ def space_of(
     for wrong values of options, and for values that cannot be printed. Whether the kernel takes the arguments is not
     checked here.
     """
+    space = plain(space)
     spaces = cast(Sequence[object], space) if isinstance(space, list | tuple) else [space]
     if not spaces or not all(isinstance(mapping, Mapping) for mapping in spaces):
         raise wrong("the space", cast(object, space), f"a dictionary of names and their values, for example {_EXAMPLE}")

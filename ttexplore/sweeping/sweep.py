@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ttexplore.backends.base import TIME_IS_OVER, KernelFault
 from ttexplore.control import Control, Progress
-from ttexplore.errors import BackendError, Cancelled, TTExploreError, UsageError, refuse_cancelled
-from ttexplore.given import flag, whole, wrong
+from ttexplore.errors import BackendError, Cancelled, TTExploreError, UsageError, name_of, refuse_cancelled
+from ttexplore.given import flag, plain, readable, whole, wrong
 from ttexplore.given import text as text_of
 from ttexplore.options import OPTIONS
 from ttexplore.sweeping.evaluate import Answered, PointResult, Proof, Task, evaluate
@@ -73,7 +73,7 @@ def sweep(
     end the sweep early: what is done is returned. Raises UsageError for a wrong space and for a kernel that does not
     take its arguments, and BackendError if workers cannot be reached or the cache folder cannot be written.
     """
-    auto = isinstance(progress, str) and progress == "auto"
+    auto = isinstance(progress, str) and plain(progress) == "auto"
     control = Control.checked(cancel, None, None if auto else cast("Progress | None", progress))
     points = space_of(space, target, options, kernel_arguments)
     _refuse_columns(points.names)
@@ -81,7 +81,7 @@ def sweep(
     flag("fresh", fresh)
     if sum(executor is not None for executor in (workers, client, scheduler)) > 1:
         raise UsageError("U010", "workers, client and scheduler are several answers", hint="give one of them")
-    if client is not None and not hasattr(client, "scheduler_info"):
+    if client is not None and not readable("client", client, lambda: hasattr(client, "scheduler_info")):
         raise wrong("client", client, "a distributed.Client; use scheduler= for the address of a scheduler")
     count = whole("workers", workers, 1, _MOST_WORKERS) if workers is not None else None
     address = None if scheduler is None else text_of("scheduler", scheduler, "the address of one, as a string")
@@ -277,7 +277,7 @@ class _SweepState:
         self.control.tell(f"{bar} {everything - remaining:,} of {everything:,} points, {refused:,} refused{rest}")
 
     def result(self, kernel: Any, complete: bool) -> Sweep:
-        name = kernel if isinstance(kernel, str) else str(getattr(kernel, "__name__", type(kernel).__name__))
+        name = kernel if isinstance(kernel, str) else name_of(kernel)
         return Sweep(name, self.space.names, self.space.points, tuple(self.outcomes), complete, kernel)
 
 

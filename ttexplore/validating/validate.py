@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from ttexplore.backends.base import KernelFault
 from ttexplore.backends.compare import compare
 from ttexplore.control import Control, Progress
-from ttexplore.errors import BackendError, Cancelled, TTExploreError, Unsupported, UsageError
+from ttexplore.errors import BackendError, Cancelled, TTExploreError, Unsupported, UsageError, name_of
 from ttexplore.exploration import Exploration, explore
-from ttexplore.given import flag, named, whole, wrong
+from ttexplore.given import flag, named, plain, whole, wrong
 from ttexplore.ir.arithmetic.sizes import bound_shape
 from ttexplore.ir.boundary import errors_of_ours
 from ttexplore.ir.build import dtype_of
@@ -74,7 +74,7 @@ def validate(
 
     Raises UsageError for wrong arguments, and what the kernel raises with the arguments as they are given.
     """
-    auto = isinstance(progress, str) and progress == "auto"
+    auto = isinstance(progress, str) and plain(progress) == "auto"
     control = Control.checked(cancel, time_limit_seconds, None if auto else cast("Progress | None", progress))
     asked = _Request(
         kernel, parse_options(options), checked_formula(reference),
@@ -100,7 +100,7 @@ def validate(
                 findings[number] = _found(case, asked, dynamic, cancel)
         except (KeyboardInterrupt, Cancelled):
             complete = False
-    name = found_kernel.reference or str(getattr(kernel, "__name__", type(kernel).__name__))
+    name = found_kernel.reference or name_of(kernel)
     names = dict.fromkeys(name for case in cases for name in case.arguments)
     varied = tuple(name for name in names if len({repr(case.arguments.get(name)) for case in cases}) > 1)
     return Validation(name, varied, tuple(cases), tuple(findings), complete, reference is not None)
@@ -121,6 +121,7 @@ class _Request:
 
 
 def _targets(requested: str | Target | Sequence[str | Target]) -> list[Target]:
+    requested = plain(requested)
     several = [requested] if isinstance(requested, str | Target) else requested
     if not isinstance(several, list | tuple) or not several:
         raise wrong("target", requested, f"the name of a target, or a list of them, such as {list(TARGETS)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -167,15 +167,18 @@ def as_argument(value: object) -> object:
     if isinstance(value, np.generic):
         value = plain(value)
     if isinstance(value, str):
-        return (
-            DTYPES.get(value.rpartition(".")[2], value)
-            if value.startswith(("torch.", "T."))
-            else DTYPES.get(value, value)
-        )
-    is_numpy = type(value).__module__.partition(".")[0] in ("numpy", "torch") or (
-        isinstance(value, type) and value.__module__.partition(".")[0] in ("numpy", "ml_dtypes")
+        name = str.__str__(value)
+        return DTYPES.get(name.rpartition(".")[2] if name.startswith(("torch.", "T.")) else name, value)
+    # An array has no name, and its text may be long.
+    is_numpy = not isinstance(value, np.ndarray) and (
+        type(value).__module__.partition(".")[0] in ("numpy", "torch")
+        or (isinstance(value, type) and value.__module__.partition(".")[0] in ("numpy", "ml_dtypes"))
     )
-    return dtype(value) if is_numpy and _name_of(value).rpartition(".")[2] in _NAMES else value
+    return (
+        dtype(cast(object, value))
+        if is_numpy and _name_of(cast(object, value)).rpartition(".")[2] in _NAMES
+        else cast(object, value)
+    )
 
 
 def _dtype_of(element: ir.Expr) -> dtype:

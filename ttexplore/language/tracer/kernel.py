@@ -29,6 +29,7 @@ from ttexplore.errors import (
     out_of_memory,
     said,
     shown,
+    type_name,
 )
 from ttexplore.ir.adapter import is_buffer, span_of, to_tvm_span
 from ttexplore.ir.arithmetic.words import not_held
@@ -885,7 +886,7 @@ def trace_named(kernel: object, arguments: dict[str, object], reference: str) ->
         case _:
             raise UsageError(
                 "U002",
-                f"{reference or shown(kernel)} is not a kernel but a value of type {type(kernel).__name__}",
+                f"{reference or shown(kernel)} is not a kernel but a value of type {type_name(kernel)}",
                 hint="pass a T.prim_func, a @tilelang.jit function with its arguments, or 'file.py::name'",
             )
 
