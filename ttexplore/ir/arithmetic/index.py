@@ -422,8 +422,9 @@ def operation_range(e: Expression, ranges: list[Range], facts: Known, live: Valu
     if _all(interval[0] >= 0) or len(terms) > _MOST_TERMS:
         return interval
     sums = [(key, limits) for key, limits in facts.items() if isinstance(key, _LinearSum)]
-    low = _lowest(terms, sums, facts, terms)
-    high = _lowest({term: -factor for term, factor in terms.items()}, sums, facts, terms)
+    lowest = _Lowest(sums, facts, terms)
+    low = lowest.of(terms)
+    high = lowest.of({term: -factor for term, factor in terms.items()})
     return interval[0] if low is None else _most(interval[0], low), interval[1] if high is None else _least(
         interval[1], -high
     )
@@ -475,39 +476,58 @@ def _learn_sum(
     facts[_RELATED] = _YES
 
 
-def _lowest(
-    terms: Mapping[Expression, int], sums: Sequence[tuple[_LinearSum, Range]], facts: Known,
-    asked: Container[Expression], visited: frozenset[Variable] = frozenset(), steps: int = 3,
-) -> Values | None:  # fmt: skip
-    """The least value of a sum: by the ranges of its parts, or by one known sum in it and what is left.
+class _Lowest:
+    """The least values of sums: by the ranges of their parts, or by one known sum in it and what is left.
 
     Parts of the sum that is `asked` for are smaller than it. The others come from known sums, and these may hold each
-    other: their ranges are taken without what is known of sums.
+    other: their ranges are taken without what is known of sums. What is left is often the same.
     """
-    factors = {term: factor for term, factor in terms.items() if factor}
-    visited = visited.union(*(variables(term) for term in factors))
-    best: Values | None = 0
-    for term, factor in factors.items():
-        interval = value_range(term, facts if term in asked else {**facts, _RELATED: _NO})
-        best = None if interval is None or best is None else best + factor * interval[0 if factor > 0 else 1]
-    operations = any(isinstance(term, Unary | Binary | Select) for term in factors)
-    if not steps or (len(factors.keys() - {1}) < 2 and not operations):
-        return best
-    for key, (low, high) in sums:
-        if key.owner is not None and key.owner not in visited:
-            continue
-        inner = dict(key.terms)
-        for times in {
-            factors[term] // inner[term] for term in inner if term in factors and not factors[term] % inner[term]
-        }:
-            limit = low if times > 0 else high
-            if abs(limit) == _FAR:
+
+    def __init__(
+        self, sums: Sequence[tuple[_LinearSum, Range]], facts: Known, asked: Container[Expression]
+    ) -> None:  # fmt: skip
+        self.sums = [(key, dict(key.terms), limits) for key, limits in sums]
+        self.facts, self.unrelated, self.asked = facts, {**facts, _RELATED: _NO}, asked
+        self.ranges: dict[Expression, Range | None] = {}
+        self.variables: dict[Expression, frozenset[Variable]] = {}
+        self.values: dict[tuple[_Terms, frozenset[Variable], int], Values | None] = {}
+
+    def of(
+        self, terms: Mapping[Expression, int], visited: frozenset[Variable] = frozenset(), steps: int = 3
+    ) -> Values | None:  # fmt: skip
+        factors = {term: factor for term, factor in terms.items() if factor}
+        for term in factors.keys() - self.ranges.keys():
+            self.ranges[term] = value_range(term, self.facts if term in self.asked else self.unrelated)
+            self.variables[term] = frozenset(variables(term))
+        key = frozenset(factors.items()), visited.union(*(self.variables[term] for term in factors)), steps
+        if key not in self.values:
+            self.values[key] = self._of(factors, key[1], steps)
+        return self.values[key]
+
+    def _of(self, factors: Mapping[Expression, int], visited: frozenset[Variable], steps: int) -> Values | None:
+        best: Values | None = 0
+        for term, factor in factors.items():
+            interval = self.ranges[term]
+            best = None if interval is None or best is None else best + factor * interval[0 if factor > 0 else 1]
+        operations = any(isinstance(term, Unary | Binary | Select) for term in factors)
+        if not steps or (len(factors.keys() - {1}) < 2 and not operations):
+            return best
+        for key, inner, (low, high) in self.sums:
+            if key.owner is not None and key.owner not in visited:
                 continue
-            rest = {term: factors.get(term, 0) - times * inner.get(term, 0) for term in factors.keys() | inner.keys()}
-            least = _lowest(rest, sums, facts, asked, visited, steps - 1)
-            if least is not None:
-                best = least + times * limit if best is None else _most(best, least + times * limit)
-    return best
+            for times in {
+                factors[term] // inner[term] for term in inner if term in factors and not factors[term] % inner[term]
+            }:
+                limit = low if times > 0 else high
+                if abs(limit) == _FAR:
+                    continue
+                rest = {
+                    term: factors.get(term, 0) - times * inner.get(term, 0) for term in factors.keys() | inner.keys()
+                }
+                least = self.of(rest, visited, steps - 1)
+                if least is not None:
+                    best = least + times * limit if best is None else _most(best, least + times * limit)
+        return best
 
 
 def is_nonzero(e: Expression, facts: Known) -> bool:
