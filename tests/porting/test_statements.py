@@ -162,3 +162,18 @@ def test_a_port_ends_when_it_is_told_to() -> None:
 def test_characters_that_no_text_has(character: str) -> None:
     with pytest.raises(UsageError, match="a character that no text has"):
         ttx.port(SOFTMAX + character)
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        "struct Pair { Pair(); float v; };",
+        "struct Flag { explicit operator bool() const; };",
+        "struct Page { ~Page(); };",
+        "operator bool();",
+    ],
+)
+def test_declarations_without_a_type_are_read(declaration: str) -> None:
+    source = "__global__ void k(float *x, int n) { int i = threadIdx.x; if (i < n) x[i] = x[i] + 1.f; }"
+    (kernel,) = ttx.port(f"{declaration}\n{source}", prove=False).kernels
+    assert kernel.draft is not None
