@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import threading
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -201,3 +202,13 @@ def test_a_value_that_cannot_be_read_is_an_error_with_its_name(name: str) -> Non
             call()
         assert caught.value.code.startswith("TTX-U"), called
         assert caught.value.hint, called
+
+
+@pytest.mark.parametrize("options", [["x"], "stages", 3, {"stages": [1]}, {1: 2}])
+def test_a_malformed_question_of_a_page_is_answered(options: Any) -> None:
+    widget: Any = ttx.explore(KERNEL, M=32, N=32).widget()
+    told: list[Any] = []
+    widget._tell = lambda message, buffers=None: told.append(message)
+    widget._answer({"id": 1, "do": "nothing", "options": options}, threading.Event())
+    (answer,) = [message for message in told if message["state"] == "failed"]
+    assert "the explorer cannot 'nothing'" in str(answer["error"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ttexplore.backends.base import AddedLine, Deadlock, DeeperBuffer, KernelFault, ordered_layouts
 from ttexplore.backends.registry import ARITHMETICS, BACKENDS
@@ -154,9 +154,10 @@ def failure_data(error: TTExploreError, exploration: Explored | None) -> JsonObj
     return data
 
 
-def wrong_option(options: Mapping[str, object]) -> str:
-    """The first of the given options whose value is rejected wherever it is given; empty for none."""
-    for name, value in options.items():
+def wrong_option(options: object) -> str:
+    """The first of the given options whose value is rejected wherever it is given; empty for none, and for what is no
+    dictionary of options."""
+    for name, value in cast(Mapping[str, object], options).items() if isinstance(options, Mapping) else ():
         try:
             parse_options({name: value})
         except UsageError:
