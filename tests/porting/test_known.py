@@ -23,15 +23,15 @@ SOURCES = Path(__file__).parent / "known"
 NAMES = sorted(path.name for path in SOURCES.iterdir())
 # The row of the porting table of what is written; of others, the kernel that the way by hand names.
 OUTCOMES = {
-    "attention_alibi.triton": "by hand: attention.py::windowed_attention",
+    "attention_alibi.triton": "attention, forward",
     "attention_causal.triton": "attention, forward",
     "attention_full.triton": "attention, forward",
-    "attention_grouped.triton": "by hand: attention.py::grouped_attention",
+    "attention_grouped.triton": "attention, forward",
     "attention_varlen.triton": "by hand: indexed.py::paged_attention",
     "block_reduction.cu": "by hand: sums.py::row_sums",
     "block_softmax.cu": "softmax",
     "cross_entropy.triton": "by hand: softmax.py::softmax",
-    "cumsum.triton": "by hand: sums.py::running_sums",
+    "cumsum.triton": "scans",
     "dropout_mask.triton": "element-wise arithmetic",
     "embedding.cu": "by hand: gathered_rows.py::gathered_rows",
     "flash_minimal.cu": "by hand: attention.py::full_attention",

@@ -7,7 +7,9 @@ It assumes, and checks:
   the turn, which are that power of (scores - largest now); the largest score of a turn is that of the next one before;
 - scores are one product of queries and keys, times one parameter, and times log2(e) if powers of 2 are taken;
 - masks hide the keys behind the row, counted as queries and keys are, and nothing else;
-- queries and results have the same heads and rows, keys and values the same heads and all keys, each block once.
+- what is added to scores are the positions of rows and keys, each times parameters, before they are masked;
+- queries and results have the same heads and rows, keys and values the same heads, of which each may be that of as
+  many heads of queries in a row, and all keys, each block once.
 """
 
 from __future__ import annotations
@@ -17,11 +19,25 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ttexplore.porting.foreign.places import Atom, IndexStrides, Place, atoms, moves_with, renamed, steps
+from ttexplore.porting.foreign.places import (
+    NOWHERE,
+    Atom,
+    IndexStrides,
+    Place,
+    atoms,
+    moves_with,
+    number,
+    plus,
+    renamed,
+    steps,
+    times,
+)
+from ttexplore.porting.foreign.places import atom as atom_place
 from ttexplore.porting.foreign.rows import TensorIndices, distances
 from ttexplore.porting.foreign.values import (
     Carried,
     Formula,
+    Index,
     Input,
     MatMul,
     Number,
@@ -41,9 +57,25 @@ class Unlike(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Bias:
+    """What is added to each score: the position of its row and that of its key, each times a sum of products of
+    parameters, and another such sum."""
+
+    row: Place
+    key: Place
+    constant: Place
+
+    @property
+    def scalars(self) -> tuple[str, ...]:
+        """Its parameters."""
+        return tuple(sorted({name for side in (self.row, self.key, self.constant) for _, name, _ in atoms(side)}))
+
+
+@dataclass(frozen=True, slots=True)
 class AttentionTensors:
     """The tensors of attention forward, whether each row sees the keys up to its own alone, and the score of the others
-    or, where it `adds`, what is added to it: as the exponent of a power of 2."""
+    or, where it `adds`, what is added to it: as the exponent of a power of 2; how many heads of queries share one of
+    keys, by its name or number, empty if none do; and what is added to scores."""
 
     q: Input
     k: Input
@@ -51,12 +83,14 @@ class AttentionTensors:
     causal: bool
     hidden: float
     adds: bool
+    group: str = ""
+    bias: Bias | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Scores:
-    """Scores: a product, times `factor` and `scales`, the condition under which a key is seen, and what others are or,
-    where it `adds`, what is added to them."""
+    """Scores: a product, times `factor` and `scales`, the condition under which a key is seen, what others are or,
+    where it `adds`, what is added to them, and what is added to all of them."""
 
     product: MatMul
     factor: float = 1.0
@@ -64,6 +98,7 @@ class _Scores:
     mask: Formula | None = None
     hidden: float = -math.inf
     adds: bool = False
+    bias: Place = NOWHERE
 
 
 def read_attention(store: Output, updates: Mapping[str, Value]) -> AttentionTensors:
@@ -101,11 +136,23 @@ def read_attention(store: Output, updates: Mapping[str, Value]) -> AttentionTens
         raise Unlike("its values are computed in the kernel")
     if len({q.tensor, k.tensor, v.tensor, store.tensor}) < 4:
         raise Unlike("its queries, keys, values and results are not four tensors")
-    keys = _check_places(store, q, k, v, scores.product.transposed)
+    keys, group = _check_places(store, q, k, v, scores.product.transposed)
     if scores.mask is not None:
         _check_mask(scores.mask, q, keys)
     hidden = scores.hidden * (1.0 if name == "exp2" else _LOG2_E)
-    return AttentionTensors(q, k, v, scores.mask is not None, hidden, scores.adds)
+    bias = _bias(scores.bias, q, k, scores.product.transposed) if scores.bias else None
+    if bias is not None and name != "exp":
+        raise Unlike("what is added to its scores is not that of attention")
+    counting = {
+        word
+        for side in (q, k, v, store)
+        for atom in atoms(side.place or NOWHERE)
+        for text in atom
+        for word in re.findall(r"\w+", text)
+    }
+    if bias is not None and counting & {*bias.scalars, *scores.scales}:
+        raise Unlike(f"{min(counting & {*bias.scalars, *scores.scales})}, which counts elements, changes its scores")
+    return AttentionTensors(q, k, v, scores.mask is not None, hidden, scores.adds, group, bias)
 
 
 def _sum(value: Value, summand: str, kind: type[MatMul] | type[Reduced]) -> tuple[Value, Value]:
@@ -148,6 +195,8 @@ def _exponent(value: Value) -> tuple[_Scores, Value, float]:
 
 
 def _times(scores: _Scores, factor: float) -> _Scores:
+    if scores.bias:
+        raise Unlike("its scores are scaled after something is added to them")
     return replace(scores, factor=scores.factor * factor, hidden=scores.hidden * factor)
 
 
@@ -167,9 +216,15 @@ def _scores(value: Value) -> _Scores:
             if inner == value:
                 raise Unlike("its scores are multiplied with what is no parameter")
             scores = _scores(inner)
-            if scores.mask is not None:
-                raise Unlike("its scores are scaled after they are masked")
+            if scores.mask is not None or scores.bias:
+                raise Unlike("its scores are scaled after they are masked, or after something is added to them")
             return _Scores(scores.product, scores.factor * factor, (*scores.scales, *scales))
+        case Formula("+" | "-" as name, (inner, Index() as added)) | Formula("+" as name, (Index() as added, inner)):
+            scores = _scores(inner)
+            if scores.mask is not None or scores.bias:
+                raise Unlike("something is added to its scores twice, or after they are masked")
+            sign = 1.0 if name == "+" else -1.0
+            return replace(scores, bias=plus(NOWHERE, place_of(added), sign))
         case Formula(name):
             raise Unlike(f"its scores are changed by {name}")
         case _:
@@ -223,7 +278,10 @@ def _check_largest(before: Value, largest: Value, weight: float, scores: _Scores
     if updates.get(running_max.name) != largest:
         raise Unlike("its largest score is not that of the next turn")
     _, _, best = _scaled(best)
-    if not isinstance(best, Reduced) or best.kind != "max" or _scores(best.value).product != scores.product:
+    if not isinstance(best, Reduced) or best.kind != "max":
+        raise Unlike("its largest score is not that of the scores")
+    compared = _scores(best.value)
+    if (compared.product, compared.bias) != (scores.product, scores.bias):
         raise Unlike("its largest score is not that of the scores")
 
 
@@ -246,6 +304,32 @@ def _check_mask(mask: Formula, q: Input, keys: Place) -> None:
         raise Unlike("its scores are masked, but not as in causal attention")
 
 
+def _bias(added: Place, q: Input, k: Input, transposed: bool) -> Bias:
+    """What is added to scores, by the positions of rows and keys as the tensors count them."""
+    assert q.place is not None
+    assert k.place is not None
+    key_axis = "r0" if transposed else "r1"
+    coefficients: list[Place] = []
+    for position, kind, axis, as_axis in ((q.place, "p", "r0", "r0"), (k.place, "k", key_axis, "r1")):
+        side = steps(position)
+        assert not isinstance(side, str)
+        _, _, width = inner = _block(side, axis)
+        (block,) = _moving(side, inner, kind, "rows")
+        size = number(float(width)) if width.isdigit() else atom_place("s", width)
+        index = plus(atom_place("r", as_axis, width), times(atom_place(*block), size))
+        coefficient = frozenset(
+            (tuple(atom for atom in product if atom[:2] != ("r", as_axis)), factor)
+            for product, factor in added
+            if any(atom[:2] == ("r", as_axis) for atom in product)
+        )
+        added = plus(added, times(coefficient, index), -1.0)
+        coefficients.append(coefficient)
+    bias = Bias(coefficients[0], coefficients[1], added)
+    if any(kind != "s" or not name.isidentifier() for side in (*coefficients, added) for kind, name, _ in atoms(side)):
+        raise Unlike("what is added to its scores is not made of parameters, and of rows and keys")
+    return bias
+
+
 def _counts(index: Place) -> bool:
     """Whether the elements of a block are counted one by one."""
     return all(
@@ -253,8 +337,9 @@ def _counts(index: Place) -> bool:
     )
 
 
-def _check_places(store: Output, q: Input, k: Input, v: Input, transposed: bool) -> Place:
-    """Check which elements the tensors' blocks have. Returns where keys are, with their axis as columns of scores."""
+def _check_places(store: Output, q: Input, k: Input, v: Input, transposed: bool) -> tuple[Place, str]:
+    """Check which elements the tensors' blocks have. Returns where keys are, with their axis as columns of scores, and
+    how many heads of queries share one of keys, empty if each has its own."""
     tensor_steps: list[IndexStrides] = []
     for tensor, position in (
         (q.tensor, q.place),
@@ -277,13 +362,15 @@ def _check_places(store: Output, q: Input, k: Input, v: Input, transposed: bool)
     key, key_dim = _block(of_k, "r0" if transposed else "r1"), _block(of_k, "r1" if transposed else "r0")
     value, value_dim = _block(of_v, "r0"), _block(of_v, "r1")
     (iteration,) = _moving(of_k, key, "k", "keys")
-    if of_k.indices - {key, key_dim} != heads | {iteration} or of_v.indices - {value, value_dim} != heads | {iteration}:
-        raise Unlike("its keys and values do not have the heads of its queries")
+    key_heads = of_k.indices - {key, key_dim, iteration}
+    group = "" if key_heads == heads else _group(heads, key_heads)
+    if of_v.indices - {value, value_dim} != key_heads | {iteration}:
+        raise Unlike("its keys and values do not have the same heads")
     if (iteration,) != _moving(of_v, value, "k", "values") or key[2] != value[2] or not _whole(iteration):
         raise Unlike("its keys and values are not those of the same turns")
     if len({dim[2], key_dim[2], value_dim[2]}) > 1:
         raise Unlike("its queries, keys and values do not have the same number of columns")
-    _check_heads(heads, tensor_steps)
+    _check_heads(heads, key_heads, tensor_steps)
     sides = [(q, of_q, rows, dim), (k, of_k, key, key_dim), (v, of_v, value, value_dim), (store, of_out, rows, dim)]
     if odd := distances(
         [
@@ -293,16 +380,27 @@ def _check_places(store: Output, q: Input, k: Input, v: Input, transposed: bool)
     ):
         raise Unlike(odd)
     for tensor_side in tensor_steps:
-        if any(name.startswith("#") for index in heads for name in tensor_side.strides[index]):
+        of_heads = (heads | key_heads) & tensor_side.indices
+        if any(name.startswith("#") for index in of_heads for name in tensor_side.strides[index]):
             raise Unlike("some of its heads are left out")
-        for index in tensor_side.indices - heads:
+        for index in tensor_side.indices - heads - key_heads:
             if index[0] == "r" and (
                 len(tensor_side.strides[index]) > 1 or "".join(tensor_side.strides[index]).startswith("#")
             ):
                 raise Unlike("some of its rows or columns are left out")
     assert k.place is not None
     axes = {key: "r1", key_dim: "r0"}
-    return renamed(k.place, lambda atom: (atom[0], axes.get(atom, atom[1]), atom[2]))
+    return renamed(k.place, lambda atom: (atom[0], axes.get(atom, atom[1]), atom[2])), group
+
+
+def _group(heads: frozenset[Atom], key_heads: frozenset[Atom]) -> str:
+    """How many heads of queries in a row share one head of keys."""
+    if len(heads) == len(key_heads) == 1:
+        ((kind, name, _),), ((_, key_name, _),) = heads, key_heads
+        shared = re.fullmatch(r"\((\d+\)) // (\w+)\)", key_name)
+        if kind == "p" and shared is not None and shared[1] == name:
+            return shared[2]
+    raise Unlike("its keys and values do not have the heads of its queries")
 
 
 def _block(side: IndexStrides, name: str) -> Atom:
@@ -326,7 +424,7 @@ def _whole(iteration: Atom) -> bool:
     return re.fullmatch(r"\d+ of (\w+|\(\w+ cdiv \w+\))", iteration[1]) is not None
 
 
-def _check_heads(heads: frozenset[Atom], tensor_steps: list[IndexStrides]) -> None:
+def _check_heads(heads: frozenset[Atom], key_heads: frozenset[Atom], tensor_steps: list[IndexStrides]) -> None:
     digits = dict[str, set[str]]()
     for _, name, _ in heads:
         if re.fullmatch(r"\d+\)", name):
@@ -338,6 +436,7 @@ def _check_heads(heads: frozenset[Atom], tensor_steps: list[IndexStrides]) -> No
     if any(operators != {"//", "%"} for operators in digits.values()):
         raise Unlike("its heads are not numbered one by one")
     for side in tensor_steps:
-        strides = [stride for index, stride in side.strides.items() if index in heads or index[0] == "r"]
-        if len(set(strides)) < len(strides) or any(side.strides[index] == () for index in heads):
+        of_heads = (heads | key_heads) & side.indices
+        strides = [stride for index, stride in side.strides.items() if index in of_heads or index[0] == "r"]
+        if len(set(strides)) < len(strides) or any(side.strides[index] == () for index in of_heads):
             raise Unlike("its heads are not numbered one by one")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import LiteralString
 
-from ttexplore.porting.foreign.attention import Unlike, read_attention
+from ttexplore.porting.foreign.attention import Bias, Unlike, read_attention
 from ttexplore.porting.foreign.marks import ForeignKernel
 from ttexplore.porting.foreign.places import Place, atoms, distance, plus, same, steps, unnumbered, written
 from ttexplore.porting.foreign.rows import beyond_edges, by_rows_and_columns, contradicted, of_product
@@ -24,6 +24,7 @@ from ttexplore.porting.foreign.values import (
     Unread,
     Value,
     in_order,
+    is_over_row,
     walk,
     without_edges,
 )
@@ -47,7 +48,8 @@ class Gemm:
 @dataclass(frozen=True, slots=True)
 class Attention:
     """Softmax of the product of queries and keys, times values. `hidden` is what other scores are or, where it `adds`,
-    what is added to them: as the exponent of a power of 2."""
+    what is added to them: as the exponent of a power of 2. `group` is how many heads of queries share one of keys, by
+    its name or number, and `bias` what is added to scores."""
 
     q: Input
     k: Input
@@ -57,6 +59,8 @@ class Attention:
     left_out: tuple[str, ...]
     hidden: float
     adds: bool
+    group: str = ""
+    bias: Bias | None = None
     row = "attention, forward"
 
 
@@ -226,8 +230,9 @@ def _attention(stores: tuple[Output, ...], updates: Mapping[str, Value]) -> Atte
     if other_inputs - {attention.q.tensor, attention.k.tensor} or attention_tensors & {*left_out}:
         return Outside("its products are those of attention, but not forward")
     return Attention(
-        attention.q, attention.k, attention.v, store, attention.causal, left_out, attention.hidden, attention.adds
-    )
+        attention.q, attention.k, attention.v, store, attention.causal, left_out, attention.hidden, attention.adds,
+        attention.group, attention.bias,
+    )  # fmt: skip
 
 
 def _gemm(stores: tuple[Output, ...]) -> Gemm | Outside:
@@ -243,7 +248,7 @@ def _gemm(stores: tuple[Output, ...]) -> Gemm | Outside:
         return Outside("a factor of the product is computed in the kernel")
     if unwritten := _unwritten(stores):
         return Outside(unwritten)
-    if any(isinstance(term, Reduced) for store in stores for term in walk(store.value)):
+    if any(is_over_row(term) for store in stores for term in walk(store.value)):
         return Outside("the product is used in a way that is no epilogue")
     placed = of_product(stores, product.a, product.b, product.transposed)
     if isinstance(placed, str):
@@ -336,7 +341,7 @@ def _rowwise(stores: tuple[Output, ...]) -> LiteralString:
     values = [term for store in stores for term in walk(store.value)]
     reduced = [term for term in values if isinstance(term, Reduced)]
     if not reduced:
-        return "element-wise arithmetic"
+        return "scans" if any(map(is_over_row, values)) else "element-wise arithmetic"
     for term in values:
         match term:
             case Formula("/", (Formula("exp" | "exp2") as above, below)) if any(

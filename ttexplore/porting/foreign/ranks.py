@@ -12,7 +12,19 @@ from collections.abc import Callable, Collection, Iterable
 from ttexplore.porting.foreign.work import Refused
 
 # What has as many axes as the largest of its arguments, beside functions of elements.
-_ALIKE = {"load", "where", "fma", "cast", "zeros_like", "advance", "multiple_of", "max_contiguous", "trans", "dot"}
+_ALIKE = {
+    "load",
+    "where",
+    "fma",
+    "cast",
+    "zeros_like",
+    "advance",
+    "multiple_of",
+    "max_contiguous",
+    "trans",
+    "dot",
+    "cumsum",
+}
 _NUMBERS = {"program_id", "num_programs", "cdiv"}
 
 
@@ -128,6 +140,8 @@ class Ranks:
                 return 0
             case _, values if name in _ALIKE or name in self.of_elements:
                 aligned = [argument for key, argument in keywords.items() if key in ("mask", "other", "acc", "x", "y")]
-                return self.joined(node, [*values[: 1 if name in ("cast", "advance", "trans") else None], *aligned])
+                return self.joined(
+                    node, [*values[: 1 if name in ("cast", "advance", "trans", "cumsum") else None], *aligned]
+                )
             case _:
                 return 0 if name in _NUMBERS else None

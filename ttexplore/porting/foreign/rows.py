@@ -22,7 +22,18 @@ from ttexplore.porting.foreign.places import (
     steps,
     written,
 )
-from ttexplore.porting.foreign.values import Formula, Input, Number, Output, Reduced, Value, in_order, replaced, walk
+from ttexplore.porting.foreign.values import (
+    Formula,
+    Input,
+    Number,
+    Output,
+    Reduced,
+    Value,
+    in_order,
+    is_over_row,
+    replaced,
+    walk,
+)
 
 _FULL, _ROWS, _COLUMNS = frozenset({"r0", "r1"}), frozenset({"r0"}), frozenset({"r1"})
 _UNKNOWN = "it is not known whether rows or columns share"
@@ -152,7 +163,7 @@ def by_rows_and_columns(stores: tuple[Output, ...]) -> tuple[Output, ...] | str:
     """
     if all(access.place is None for access in _accesses(stores)):
         return stores
-    reduced = any(isinstance(term, Reduced) for store in stores for term in walk(store.value))
+    reduced = any(is_over_row(term) for store in stores for term in walk(store.value))
     side_of = _steps(stores)
     if isinstance(side_of, str):
         return side_of

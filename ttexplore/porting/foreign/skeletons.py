@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, LiteralString
 
+from ttexplore.porting.foreign.attention import Bias
 from ttexplore.porting.foreign.families import Attention, Family, Gemm, Rope, Rowwise
 from ttexplore.porting.foreign.host import HostNumbers
 from ttexplore.porting.foreign.marks import ForeignKernel
+from ttexplore.porting.foreign.places import NOWHERE, Place, plus
 from ttexplore.porting.foreign.values import (
+    SCAN,
     Formula,
     Input,
     MatMul,
@@ -23,6 +26,7 @@ from ttexplore.porting.foreign.values import (
     Scalar,
     Value,
     in_order,
+    is_over_row,
     parts_of,
     walk,
 )
@@ -172,10 +176,10 @@ class _Blocks:
         else:
             self.lines += [code("for i in T.Parallel(block):"), code("    {block}[i] = {text}", block=block, text=text)]
 
-    def named(self, value: Value, preferred_name: LiteralString, is_full: bool) -> None:
-        """Compute a value into a block of its own, which stands for it from now on."""
+    def named(self, value: Value, preferred_name: LiteralString, is_full: bool, of: Value | None = None) -> None:
+        """Compute a value, or what it is made `of`, into a block of its own, which stands for it from now on."""
         block = self.block(preferred_name, is_full)
-        self.fill(block, value, is_full)
+        self.fill(block, of or value, is_full)
         self.blocks[value] = block, is_full
 
     def prepare(self, value: Value) -> None:
@@ -195,6 +199,9 @@ class _Blocks:
                     if not self.blocks.get(inner, (None, False))[1]:
                         self.named(inner, "elements", True)
                     self.reduce(kind, term, self.blocks[inner][0])
+                case Formula(name, (inner,)) if name == SCAN:
+                    self.named(term, "running_sums", True, of=inner)
+                    self.lines.append(code("T.cumsum({block}, dim=1)", block=self.blocks[term][0]))
                 case Formula(_, arguments):
                     for argument in arguments:
                         # A value of a row that the values of elements use.
@@ -258,6 +265,11 @@ def _scalars(kernel: ForeignKernel, names: SkeletonNames, values: Iterable[Value
         for term in walk(value)
         if isinstance(term, Scalar) and term.name not in kernel.lengths
     )
+    return _given(kernel, names, scalar_names)
+
+
+def _given(kernel: ForeignKernel, names: SkeletonNames, scalar_names: Iterable[str]) -> list[PythonText]:
+    """Parameters of a factory."""
     scalars = [
         code("{name}={default}", name=names.of(scalar), default=number(kernel.defaults[scalar]))
         if scalar in kernel.defaults
@@ -302,7 +314,7 @@ def _rowwise(kernel: ForeignKernel, family: Rowwise, module: _Module) -> str:
                 inputs.setdefault(term.tensor, term)
     # Whether the source has blocks of rows and columns.
     two = any({"r0", "r1"} <= access.axes or {"x", "y"} <= access.axes for access in (*inputs.values(), *stores))
-    has_reduction = any(isinstance(term, Reduced) for store in stores for term in walk(store.value))
+    has_reduction = any(is_over_row(term) for store in stores for term in walk(store.value))
     width = code("columns") if has_reduction else code("block")
     offsets: dict[Rank, PythonText] = {
         "full": code("by * block, 0") if has_reduction else code("by * block, bx * block"),
@@ -518,26 +530,30 @@ def _attention(family: Attention, module: _Module) -> str:
     names = module.names
     q, k, v, out = (names.of(operand.tensor) for operand in (family.q, family.k, family.v, family.out))
     tensors = dict.fromkeys((q, k, v, out), code("(heads, length, dim)"))
+    if family.group:
+        tensors |= dict.fromkeys((k, v), code("(key_heads, length, dim)"))
+    key_head = code("bh // (heads // key_heads)") if family.group else code("bh")
     # Keys beyond the edge of the last block are no keys either.
     mask = code("n * block + j <= bx * block + i") if family.causal else code("n * block + j < length")
     is_left_out = math.isinf(family.hidden)
-    exponent = code("(scores[i, j] - largest[i]) * scale") if is_left_out else code("scores[i, j] - largest[i]")
-    rescaled = code("(before[i] - largest[i]) * scale") if is_left_out else code("before[i] - largest[i]")
+    is_scaled_late = is_left_out and family.bias is None
+    exponent = code("(scores[i, j] - largest[i]) * scale") if is_scaled_late else code("scores[i, j] - largest[i]")
+    rescaled = code("(before[i] - largest[i]) * scale") if is_scaled_late else code("before[i] - largest[i]")
     begin, scaled = [code("    T.clear(scores)")], list[PythonText]()
-    if is_left_out:
+    if is_scaled_late:
         begin = [
             code("    for i, j in T.Parallel(block, block):"),
             code('        scores[i, j] = T.if_then_else({seen}, 0.0, -T.infinity("float32"))', seen=mask),
         ]
     else:
         # Where all that is seen is less, the others count.
-        hidden = number(family.hidden)
-        other = code("scores[i, j] * scale + {hidden}", hidden=hidden) if family.adds else hidden
+        hidden, score = number(family.hidden), code("scores[i, j] * scale")
+        if family.bias is not None:
+            score = code("{score} + 1.44269504 * ({bias})", score=score, bias=_bias(family.bias, names))
+        other = code("{score} + {hidden}", score=score, hidden=hidden) if family.adds else hidden
         scaled = [
             code("    for i, j in T.Parallel(block, block):"),
-            code(
-                "        scores[i, j] = T.if_then_else({seen}, scores[i, j] * scale, {other})", seen=mask, other=other
-            ),
+            code("        scores[i, j] = T.if_then_else({seen}, {score}, {other})", seen=mask, score=score, other=other),
         ]
     loops = code("bx + 1") if family.causal and is_left_out else code("T.ceildiv(length, block)")
     body = [
@@ -551,7 +567,7 @@ def _attention(family: Attention, module: _Module) -> str:
         code("T.copy({q}[bh, bx * block, 0], q_block)", q=q), code("T.clear(acc)"), code("T.clear(total)"),
         code('T.fill(largest, -T.infinity("float32"))'),
         code("for n in T.Pipelined({loops}, num_stages=2):", loops=loops),
-        code("    T.copy({k}[bh, n * block, 0], k_block)", k=k),
+        code("    T.copy({k}[{head}, n * block, 0], k_block)", k=k, head=key_head),
         *begin,
         code("    T.gemm(q_block, k_block, scores, transpose_B=True)"), *scaled, code("    T.copy(largest, before)"),
         code("    T.reduce_max(scores, largest, dim=1, clear=False)"),
@@ -561,7 +577,8 @@ def _attention(family: Attention, module: _Module) -> str:
         code("        before[i] = T.exp2({rescaled})", rescaled=rescaled), code("    for i in T.Parallel(block):"),
         code("        total[i] = total[i] * before[i] + part[i]"), code("    for i, j in T.Parallel(block, dim):"),
         code("        acc[i, j] = acc[i, j] * before[i]"), code("    T.copy(scores, weights)"),
-        code("    T.copy({v}[bh, n * block, 0], v_block)", v=v), code("    T.gemm(weights, v_block, acc)"),
+        code("    T.copy({v}[{head}, n * block, 0], v_block)", v=v, head=key_head),
+        code("    T.gemm(weights, v_block, acc)"),
         code("for i, j in T.Parallel(block, dim):"), code("    acc[i, j] = acc[i, j] / total[i]"),
         code("T.copy(acc, {out}[bh, bx * block, 0])", out=out),
     ]  # fmt: skip
@@ -570,9 +587,31 @@ def _attention(family: Attention, module: _Module) -> str:
     if family.left_out:
         left_out = joined(", ", map(names.of, family.left_out))
         summary = code("{summary} Not stored here: {left_out}.", summary=summary, left_out=left_out)
+    heads = code("heads=4, key_heads=2") if family.group else code("heads=2")
     return module.text(
-        summary, code("heads=2, length=128, dim=64, block=32, dtype={dtype}", dtype=_dtype(module.kernel)), (),
-        tensors.items(),
+        summary, code("{heads}, length=128, dim=64, block=32, dtype={dtype}", heads=heads, dtype=_dtype(module.kernel)),
+        _given(module.kernel, names, family.bias.scalars) if family.bias else (), tensors.items(),
         code("T.ceildiv(length, block), heads) as (bx, bh)"), body,
         before=[code("# exp2 takes the scores times log2(e)."), code("scale = 1.44269504 / dim**0.5")],
     )  # fmt: skip
+
+
+def _bias(bias: Bias, names: SkeletonNames) -> PythonText:
+    """What is added to the score of a row and a key."""
+    row, key = code("(bx * block + i)"), code("(n * block + j)")
+    sides = [(bias.row, row), (bias.key, key)]
+    if plus(bias.row, bias.key) == NOWHERE:
+        # As a distance, it is exact.
+        sides = [(bias.row, code("({row} - {key})", row=row, key=key))]
+    terms = [code("{factor} * {index}", factor=_parameters(side, names), index=index) for side, index in sides if side]
+    terms += [_parameters(bias.constant, names)] if bias.constant else []
+    return joined(" + ", terms)
+
+
+def _parameters(side: Place, names: SkeletonNames) -> PythonText:
+    """A sum of products of parameters."""
+    products = [
+        joined(" * ", [number(factor), *(names.of(name) for _, name, _ in product)])
+        for product, factor in sorted(side, key=repr)
+    ]
+    return code("({sum})", sum=joined(" + ", products))

@@ -20,6 +20,7 @@ from ttexplore.porting.foreign.marks import ForeignKernel, Mark, Parameter, Read
 from ttexplore.porting.foreign.places import NOWHERE, UNKNOWN, Place
 from ttexplore.porting.foreign.ranks import Ranks
 from ttexplore.porting.foreign.values import (
+    SCAN,
     ZERO,
     Carried,
     Formula,
@@ -388,7 +389,7 @@ _KEYWORDS: dict[str, set[str]] = {
     "store": {"mask", "boundary_check", *_HINTS}, "program_id": {"axis"}, "num_programs": {"axis"},
     "dot": {"acc", "allow_tf32", "input_precision", "max_num_imprecise_acc", "out_dtype"},
     "sum": {"axis", "keep_dims"}, "max": {"axis", "keep_dims"}, "min": {"axis", "keep_dims"},
-    "zeros": {"shape", "dtype"}, "zeros_like": set(), "full": {"shape", "value", "dtype"},
+    "cumsum": {"axis"}, "zeros": {"shape", "dtype"}, "zeros_like": set(), "full": {"shape", "value", "dtype"},
     "range": {"num_stages", "loop_unroll_factor", "flatten", "warp_specialize", "disallow_acc_multi_buffer"},
     "make_block_ptr": {"base", "shape", "strides", "offsets", "block_shape", "order"},
     "make_tensor_descriptor": {"base", "shape", "strides", "block_shape"},
@@ -1091,6 +1092,8 @@ class _TritonEvaluation:
                 return self.product(a, b, rest[0] if rest else keywords.get("acc"))
             case "sum" | "max" | "min", [value, *rest] if len(rest) < 2:
                 return self.reduction(name, node, self.value(value))
+            case "cumsum", [value, *rest] if len(rest) < 2:
+                return self.scanned(node, self.value(value))
             case "zeros" | "zeros_like", supplied:
                 dtype = keywords.get("dtype", supplied[1] if len(supplied) > 1 else None)
                 return self.held_as(dtype) or Number(0.0, is_float=True)
@@ -1165,6 +1168,22 @@ class _TritonEvaluation:
         if any(isinstance(term, Reduced) and not term.together for term in walk(inner)):
             return Unread("a reduction of what a loop has reduced for each element of a block")
         return Reduced(name, inner, together=True)
+
+    def scanned(self, node: ast.Call, inner: _Known) -> Value:
+        """Sums of the elements of a row up to each, along the last axis of a block that has all of the row."""
+        axis = self.argument(node, 1, "axis")
+        along = self.value(axis) if axis is not None else ZERO
+        axes = {*axes_of(inner)} & {"r", "r0", "r1"} if isinstance(inner, Value) else set[str]()
+        last = {frozenset({"r"}): (0.0, -1.0), frozenset({"r0", "r1"}): (1.0, -1.0)}.get(frozenset(axes), ())
+        if not isinstance(inner, Value) or not isinstance(along, Number) or along.value not in last:
+            raise Refused(short(node), node.lineno)
+        if any(
+            isinstance(term, Carried)
+            or (isinstance(term, Input) and "k" in {atom[0] for atom in places.atoms(term.place or UNKNOWN)})
+            for term in walk(inner)
+        ):
+            return Unread("sums of a part of a row up to each element")
+        return Formula(SCAN, (inner,))
 
     def filled(self, node: ast.Call) -> _Known:
         value, dtype = self.argument(node, 1, "value"), self.argument(node, 2, "dtype")

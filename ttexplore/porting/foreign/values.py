@@ -197,6 +197,14 @@ class Output:
     place: Place | None = None
 
 
+SCAN = "cumsum"
+
+
+def is_over_row(value: Value) -> bool:
+    """Whether a value takes the elements of a row together: a reduction, or sums of all elements up to each."""
+    return isinstance(value, Reduced) or (isinstance(value, Formula) and value.name == SCAN)
+
+
 def parts_of(value: Value) -> tuple[Value, ...]:
     """The values that a value is made of directly."""
     match value:

@@ -19,7 +19,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Words of the templates, which a name of the source must not shadow; tests/porting/test_writing.py has all of them.
 _WORDS = (
     "T np numpy ttexplore language rows columns depth block block_depth dtype kernel heads length dim half i j k n bx "
-    "by bh acc q_block k_block v_block scores weights largest before part total scale"
+    "by bh acc key_heads q_block k_block v_block scores weights largest before part total scale"
 )
 RESERVED = frozenset({*_WORDS.split(" "), *keyword.kwlist, *keyword.softkwlist, *dir(builtins)})
 
@@ -39,8 +39,8 @@ _CALLS: dict[str, LiteralString] = {
 _BINARY: dict[str, LiteralString] = {
     "max": "T.max({left}, {right})", "min": "T.min({left}, {right})", "pow": "T.pow({left}, {right})",
 }  # fmt: skip
-# The functions and operators of elements that can be written, and how many values they take.
-WRITTEN = dict.fromkeys(_CALLS, 1) | dict.fromkeys((*_INFIX, *_BINARY), 2) | {"where": 3}
+# The functions and operators that can be written, and how many values they take; sums up to each element are blocks.
+WRITTEN = dict.fromkeys((*_CALLS, "cumsum"), 1) | dict.fromkeys((*_INFIX, *_BINARY), 2) | {"where": 3}
 
 
 @dataclass(frozen=True, slots=True)

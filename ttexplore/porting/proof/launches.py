@@ -272,13 +272,16 @@ class _Launching:
         return None
 
     def choose_sizes(self) -> None:
+        self.choose_heads()
         names = sizes_of(self.skeleton)
         divided_sizes = {size for _, sizes in self.groups for size in sizes if size.endswith((OUTER, INNER))}
-        used = set[int]()
+        used = set(self.sizes.values())
         # What a parameter says of one axis holds for the others of which it says it.
         lengths: dict[str, int] = {}
         # What has no choice comes first: sizes are different.
         for number, name in sorted(enumerate(names), key=lambda pair: (self.exact(pair[1]) is None, pair[0])):
+            if name in self.sizes:
+                continue
             if name + OUTER in divided_sizes:
                 self.sizes[name + OUTER], inner = ((2, 3), (3, 2), (2, 2), (1, 3))[self.number]
                 self.sizes[name + INNER] = self.digit(name + INNER) or inner
@@ -313,6 +316,14 @@ class _Launching:
             used.add(size)
             self.sizes[name] = size
             lengths |= dict.fromkeys(self.lengths_of(name), size)
+
+    def choose_heads(self) -> None:
+        """Where heads of queries share one of keys, there are as many of them for each."""
+        if isinstance(self.family, Attention) and self.family.group:
+            group = self.family.group
+            shared = int(group) if group.isdigit() else int(self.values.setdefault(group, (2, 3, 2, 1)[self.number]))
+            self.sizes["key_heads"] = (3, 2, 1, 5)[self.number]
+            self.sizes["heads"] = self.sizes["key_heads"] * shared
 
     def size_beyond(self, name: str, block: int, *, is_power: bool) -> int:
         """How many elements there are along the axis that goes beyond a number of the source."""
@@ -405,15 +416,16 @@ class _Launching:
     def choose_values(self) -> dict[str, float]:
         """Parameters that are among the values are those of the skeleton."""
         names = [term.name for store in self.kernel.stores for term in walk(store.value) if isinstance(term, Scalar)]
+        of_bias = self.family.bias.scalars if isinstance(self.family, Attention) and self.family.bias else ()
         pool = _OTHER_VALUES if self.number == 1 else _VALUES
         dtypes = {p.name: p.dtype for p in self.kernel.parameters if p.kind == "number"}
         values: dict[str, float] = {}
-        for number, name in enumerate(dict.fromkeys(names)):
+        for number, name in enumerate(dict.fromkeys([*names, *of_bias])):
             if not self.is_parameter(name) or name in self.kernel.lengths:
                 continue
             if name in self.values:
                 value = self.values[name]
-            elif isinstance(self.family, Attention):
+            elif isinstance(self.family, Attention) and name not in of_bias:
                 value = self.sizes["dim"] ** -0.5
             elif dtypes.get(name):
                 # 1 and 0 for a bool
@@ -421,7 +433,8 @@ class _Launching:
             else:
                 value = pool[number % len(pool)] + number // len(pool)
             self.values[name] = value
-            if not isinstance(self.family, Attention) and not isinstance(value, str):
+            is_scale = isinstance(self.family, Attention) and name not in of_bias
+            if not is_scale and not isinstance(value, str):
                 values[name] = float(value)
         return values
 
@@ -529,7 +542,11 @@ class _Launching:
                     count = _PROGRAMS[self.number]
                 before = counts.setdefault(axis, {})
                 before[name] = max(before.get(name, 1), count)
-        return tuple(math.prod(counts.get(axis, {}).values()) for axis in range(3))
+        # The number of a block itself counts all of them, whatever is made of it.
+        plain = {
+            axis: [n for name, n in of_axis.items() if _PROGRAM.fullmatch(name)] for axis, of_axis in counts.items()
+        }
+        return tuple(math.prod(plain.get(axis) or counts.get(axis, {}).values()) for axis in range(3))
 
     def threads(self) -> tuple[int, ...]:
         """The threads of a block, in CUDA."""
