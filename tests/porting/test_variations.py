@@ -28,8 +28,9 @@ def source_of(name: str, *changes: tuple[str, str]) -> str:
     return text
 
 
-def check(source: str, formula: Formula | None, **arguments: Any) -> None:
-    """Check that a source is written, proved and computes a formula; without one, that it is not written."""
+def check(source: str, formula: Formula | None, choices: int = 0, **arguments: Any) -> None:
+    """Check that a source is written, proved and computes a formula; without one, that it is not written. Whole numbers
+    are indices, of as many choices."""
     readable(source)
     ported = ttx.port(source)
     (kernel,) = ported.kernels
@@ -39,7 +40,11 @@ def check(source: str, formula: Formula | None, **arguments: Any) -> None:
         return
     assert kernel.skeleton, kernel.outside or kernel.draft
     explored = ttx.explore(ported, dtype="float32", **arguments)
-    inputs = explored.inputs(kind="random", seed=3)
+    draw = np.random.default_rng(5)
+    inputs = [
+        draw.integers(0, choices, array.shape).astype(np.int32) if array.dtype.kind == "i" else array
+        for array in explored.inputs(kind="random", seed=3)
+    ]
     expected = formula(*(array if array.dtype.kind == "i" else array.astype(np.float64) for array in inputs))
     (result, *_) = explored.reference(list(inputs))
     assert result.shape == expected.shape
@@ -100,9 +105,6 @@ SCANS: dict[str, tuple[str, Formula | None]] = {
 def test_a_scan_is_written_as_it_is_or_not_at_all(name: str) -> None:
     source, formula = SCANS[name]
     check(source, formula, rows=64, columns=96)
-
-
-NUMPY_HEADS = (4, 96, 32)
 
 
 def attention(
@@ -217,5 +219,148 @@ BIASES: dict[str, tuple[str, Formula | None]] = {
 @pytest.mark.parametrize("name", BIASES)
 def test_what_is_added_to_scores_is_written_as_it_is_or_not_at_all(name: str) -> None:
     source, formula = BIASES[name]
-    arguments = {} if formula is None else {"slope": SLOPE}
+    arguments: dict[str, Any] = {} if formula is None else {"slope": SLOPE}
     check(source, formula, heads=2, length=96, dim=32, **arguments)
+
+
+EMBEDDING, LOOKED_UP = "embedding.cu", "table[ids[token] * dim + j]"
+
+
+def looked_up(text: str, *changes: tuple[str, str]) -> str:
+    return source_of(EMBEDDING, (LOOKED_UP, text), *changes)
+
+
+BY_BLOCKS = f"""{HEAD}def k(ids, table, out, M, N, stride, R: tl.constexpr, B: tl.constexpr):
+    rows = tl.program_id(0) * R + tl.arange(0, R)
+    cols = tl.program_id(1) * B + tl.arange(0, B)
+    index = tl.load(ids + rows, mask=rows < M, other=0)
+    mask = (rows[:, None] < M) & (cols[None, :] < N)
+    v = tl.load(table + index[:, None] * stride + cols[None, :], mask=mask)
+    tl.store(out + rows[:, None] * N + cols[None, :], v, mask=mask)
+"""
+GATHERED: dict[str, tuple[str, Formula | None]] = {
+    "as it is": (source_of(EMBEDDING), lambda table, ids: table[ids]),
+    "an index of its own": (
+        looked_up("table[row * dim + j]", ("int token = blockIdx.x;", "int token = blockIdx.x, row = ids[token];")),
+        lambda table, ids: table[ids],
+    ),
+    "an address of its own": (
+        looked_up("row[j]", ("blockIdx.x;", "blockIdx.x; const float *row = table + ids[token] * dim;")),
+        lambda table, ids: table[ids],
+    ),
+    "scaled": (looked_up(f"2.0f * {LOOKED_UP}"), lambda table, ids: 2 * table[ids]),
+    "with positions": (
+        looked_up(f"{LOOKED_UP} + p[token * dim + j]", ("float *out", "const float *p, float *out")),
+        lambda table, ids, p: table[ids] + p,
+    ),
+    "the next row": (looked_up("table[(ids[token] + 1) * dim + j]"), None),
+    "every second row": (looked_up("table[ids[token] * 2 * dim + j]"), None),
+    "the next column": (looked_up("table[ids[token] * dim + j + 1]"), None),
+    "the index of the row after": (looked_up("table[ids[token + 1] * dim + j]"), None),
+    "an index for each column": (looked_up("table[ids[j] * dim + j]"), None),
+    "columns by an index": (looked_up("table[token * dim + ids[j]]"), None),
+    "as columns": (looked_up("table[ids[token] + j * dim]"), None),
+    "an index of an index": (looked_up("table[ids[ids[token]] * dim + j]"), None),
+    "a remainder": (looked_up("table[ids[token] % 7 * dim + j]"), None),
+    "the row besides": (looked_up("table[(ids[token] + token) * dim + j]"), None),
+    "a sum of two": (looked_up("table[ids[token] * dim + j] + table[ids[token + 1] * dim + j]"), None),
+    "two tables": (
+        looked_up(f"{LOOKED_UP} * other[ids[token] * dim + j]", ("float *out", "const float *other, float *out")),
+        lambda table, ids, other: table[ids] * other[ids],
+    ),
+    "with the index": (looked_up(f"{LOOKED_UP} * ids[token]"), None),
+    "where it is not 0": (looked_up(f"ids[token] == 0 ? 0.0f : {LOOKED_UP}"), None),
+    "few bits": (looked_up(LOOKED_UP.replace("ids[token]", "(short)ids[token]")), None),
+    "scattered": (
+        source_of(EMBEDDING, ("out[token", "out[ids[token]"), (LOOKED_UP, "table[token * dim + j]")), None,
+    ),
+    "blocks": (BY_BLOCKS, lambda table, ids: table[ids]),
+    "blocks by long indices": (
+        BY_BLOCKS.replace("other=0)", "other=0).to(tl.int64)"), lambda table, ids: table[ids],
+    ),
+    "blocks without a mask of rows": (BY_BLOCKS.replace("(rows[:, None] < M) & ", ""), lambda table, ids: table[ids]),
+    "blocks of columns": (
+        BY_BLOCKS.replace("index[:, None] * stride + cols[None, :]", "rows[:, None] * stride + index[None, :]"), None,
+    ),
+    "blocks with the index": (BY_BLOCKS.replace(", v, mask", ", v * index[:, None], mask"), None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GATHERED)
+def test_gathered_rows_are_written_as_they_are_or_not_at_all(name: str) -> None:
+    source, formula = GATHERED[name]
+    sizes = {"table_rows": 50} | ({"other_rows": 50} if name == "two tables" else {})
+    check(source, formula, choices=50, rows=70, columns=96, **sizes)
+
+
+ENTROPY, PICKED = "cross_entropy.triton", "tl.load(logits_ptr + row * stride + label)"
+LOSS = "tl.store(loss_ptr + row, lse"
+
+
+def entropy(x: Array, labels: Array) -> Array:
+    largest = x.max(axis=1)
+    total = np.log(np.exp(x - largest[:, None]).sum(axis=1)) + largest
+    return np.asarray([total[row] - x[row, label] for row, label in enumerate(labels)])
+
+
+def picked(x: Array, labels: Array) -> Array:
+    return np.asarray([x[row, label] for row, label in enumerate(labels)])
+
+
+OF_ROWS = """
+__global__ void loss(const float *x, const int *labels, float *y, int rows, int n) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    float best = -INFINITY, sum = 0.0f;
+    for (int j = 0; j < n; ++j) best = fmaxf(best, x[row * n + j]);
+    for (int j = 0; j < n; ++j) sum += expf(x[row * n + j] - best);
+    y[row] = logf(sum) + best - x[row * n + labels[row]];
+}
+"""
+
+
+def entropic(*changes: tuple[str, str]) -> str:
+    return source_of(ENTROPY, *changes)
+
+
+PICKS: dict[str, tuple[str, Formula | None]] = {
+    "as it is": (entropic(), entropy),
+    "with the largest": (entropic((LOSS, f"{LOSS} - m")), lambda x, labels: entropy(x, labels) - x.max(axis=1)),
+    "twice": (
+        entropic((f"lse - {PICKED}", f"lse - 2.0 * {PICKED}")),
+        lambda x, labels: entropy(x, labels) - picked(x, labels),
+    ),
+    "a factor": (
+        entropic((f"lse - {PICKED}", f"lse * {PICKED}")),
+        lambda x, labels: (entropy(x, labels) + picked(x, labels)) * picked(x, labels),
+    ),
+    "the next one": (entropic(("+ label)", "+ label + 1)")), None),
+    "every second one": (entropic(("+ label)", "+ 2 * label)")), None),
+    "of the row after": (entropic((PICKED, "tl.load(logits_ptr + (row + 1) * stride + label)")), None),
+    "of the first row": (entropic((PICKED, "tl.load(logits_ptr + label)")), None),
+    "the label of the row after": (entropic(("labels_ptr + row", "labels_ptr + row + 1")), None),
+    "the first label": (entropic(("tl.load(labels_ptr + row)", "tl.load(labels_ptr)")), None),
+    "by rows": (entropic((PICKED, "tl.load(logits_ptr + label * stride + row)")), None),
+    "of another tensor": (
+        entropic(("loss_ptr, stride", "other, loss_ptr, stride"), (PICKED, "tl.load(other + row * stride + label)")),
+        None,
+    ),
+    "with the label": (entropic((f"lse - {PICKED}", f"lse - {PICKED} * label")), None),
+    "without the ignored": (
+        entropic((f"lse - {PICKED}", f"tl.where(label == -100, 0.0, lse - {PICKED})")), None,
+    ),
+    "without the largest": (
+        entropic(("m + tl.log(tl.sum(tl.exp(logits - m)", "tl.log(tl.sum(tl.exp(logits)")), entropy,
+    ),
+    "threads of rows": (OF_ROWS, entropy),
+    "threads of rows, of the one before": (
+        OF_ROWS.replace("x[row * n + labels[row]]", "x[row * n + labels[row] - 1]"), None,
+    ),
+    "threads of rows, but for the first": (OF_ROWS.replace("j = 0; j < n; ++j) sum", "j = 1; j < n; ++j) sum"), None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PICKS)
+def test_a_chosen_element_of_a_row_is_written_as_it_is_or_not_at_all(name: str) -> None:
+    source, formula = PICKS[name]
+    check(source, formula, choices=96, rows=70, columns=96)

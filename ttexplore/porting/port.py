@@ -140,8 +140,8 @@ class Port(Printed):
         by_hand = "".join(f"; by hand, {kernel.name}: {kernel.way}" for kernel in self.kernels)
         raise UsageError(
             "U027", f"no kernel of the source is of a known family ({reasons})",
-            hint="families are GEMM with epilogue, element-wise kernels, reductions, scans, norms, softmax, RoPE "
-            "and attention forward; .marks has the constructs that were recognized"
+            hint="families are GEMM with epilogue, element-wise kernels, reductions, scans, norms, softmax, RoPE, "
+            "gathered rows and attention forward; .marks has the constructs that were recognized"
             f"{by_hand}",
         )  # fmt: skip
 

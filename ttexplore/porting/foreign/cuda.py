@@ -20,6 +20,7 @@ from typing import Any
 from ttexplore.errors import UsageError
 from ttexplore.optional import install_extra
 from ttexplore.porting.foreign import places
+from ttexplore.porting.foreign.gathered import place_with_index, without_indices
 from ttexplore.porting.foreign.marks import ForeignKernel, Mark, Parameter, Reading
 from ttexplore.porting.foreign.places import NOWHERE, UNKNOWN, Place
 from ttexplore.porting.foreign.values import (
@@ -760,7 +761,7 @@ class _CudaEvaluation:
         kinds = {name: self.file.aliases.get(kind, kind) for name, (kind, _) in _types_of(function).items()}
         for name, pointer in _parameters(function):
             dtype = _DTYPES.get(self.elements.get(name, ""), "")
-            if not pointer and _CONVERTING.match(kinds.get(name, "")):
+            if _CONVERTING.match(kinds.get(name, "")):
                 dtype = _dtype_of_whole(kinds[name])
             yield Parameter(name, "tensor" if pointer else "number", dtype, name in used)
         types = _types_of_template(function)
@@ -851,7 +852,7 @@ class _CudaEvaluation:
         for store in self.stores:
             if store.tensor in self.whole_tensors or _CONVERTING.match(self.elements.get(store.tensor, "")):
                 return f"{store.tensor} has whole numbers"
-            for term in walk(store.value):
+            for term in without_indices(store.value):
                 if isinstance(term, Scalar) and term.name not in self.scalars:
                     return f"what {term.name} is, is not known"
                 if isinstance(term, Scalar) and self.defaults.get(term.name, 0.0) is None:
@@ -1332,7 +1333,8 @@ class _CudaEvaluation:
                 case Reduced():
                     return value
                 case Input(place=place) if place is not None:
-                    return replace(value, place=places.moved_to(place, written, read))
+                    moved = places.moved_to(place, written, read)
+                    return replace(value, place=moved if value.by is None or moved == place else UNKNOWN)
                 case _:
                     return None
 
@@ -1658,6 +1660,9 @@ class _CudaEvaluation:
         if isinstance(value, Number):
             fits = math.isfinite(value.value) and lowest <= int(value.value) <= highest
             return self.whole(value) if fits else Unread("a number that its type does not have")
+        element = self.elements.get(value.tensor, "") if isinstance(value, Input) else ""
+        if _CONVERTING.match(element) and _bits_of_whole(base) >= max(_bits_of_whole(element), 32):
+            return value
         return self.whole(value) if highest >= 2**31 - 1 else Unread("a conversion to numbers of few bits")
 
     def whole(self, value: Value) -> Value:
@@ -2151,11 +2156,13 @@ def _plain(value: Value) -> Value:
 def _moved(base: Input, indices: list[Value]) -> Input:
     axes = base.axes.union(*(axes_of(index) for index in indices))
     if base.place is not None:
-        position = base.place
+        position, by = base.place, base.by
         for shift in indices:
-            position = places.plus(position, place_of(shift))
+            step, index = place_with_index(shift)
+            position = places.plus(position, step if by is None or index is None else UNKNOWN)
+            by = by or index
         offset = places.written(places.distance(position))
-        return Input(base.tensor, axes, "" if offset == "0" else offset, position)
+        return Input(base.tensor, axes, "" if offset == "0" else offset, position, by=by)
     part_names: set[str] = set()
     if not any(map(is_index, indices)):
         part_names = {term.name for index in indices for term in walk(index) if isinstance(term, Scalar)}
@@ -2278,7 +2285,7 @@ def _in_lane(value: Value, lane: Place, sign: float) -> Value | None:
     """One of the elements that are loaded at once, or (with -1) all of them."""
     match value:
         case Input(place=place) if place is not None:
-            return replace(value, place=places.plus(place, lane, sign))
+            return replace(value, place=places.plus(place, lane, sign) if value.by is None else UNKNOWN)
         case _:
             return None
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import LiteralString
 
 from ttexplore.porting.foreign.attention import Bias, Unlike, read_attention
+from ttexplore.porting.foreign.gathered import misplaced, with_rows
 from ttexplore.porting.foreign.marks import ForeignKernel
 from ttexplore.porting.foreign.places import Place, atoms, distance, plus, same, steps, unnumbered, written
 from ttexplore.porting.foreign.rows import beyond_edges, by_rows_and_columns, contradicted, of_product
@@ -121,14 +122,19 @@ def family_of(kernel: ForeignKernel) -> Family | Outside:
     for store in stores:
         if not any(isinstance(term, Input) for term in walk(store.value)):
             return Outside(f"{store.tensor} depends on no tensor")
-    if twice := _several_places(stores):
+    gathered = with_rows(stores)
+    if isinstance(gathered, str):
+        return Outside(gathered)
+    if twice := _several_places(gathered):
         return Outside(f"it loads {twice} from several places")
-    if shared := _shared(stores):
+    if shared := _shared(gathered):
         return Outside(f"it stores to {shared} in several places")
-    row = _rowwise(stores)
-    placed = by_rows_and_columns(stores)
+    placed = by_rows_and_columns(gathered)
     if isinstance(placed, str):
         return Outside(placed)
+    if odd := misplaced(placed):
+        return Outside(odd)
+    row = "gathered rows" if any(term.by for term in _inputs(placed)) else _rowwise(placed)
     return Outside(odd) if (odd := _reshaped(placed)) else Rowwise(placed, row)
 
 
@@ -174,12 +180,16 @@ def _counted(stores: tuple[Output, ...]) -> set[str]:
 
 def _several_places(stores: tuple[Output, ...]) -> str:
     """A tensor of which elements at different places make one element, empty if there is none."""
-    accesses: dict[str, set[tuple[str, Place | None]]] = {}
+    accesses: dict[str, set[tuple[str, Place | None, Input | None]]] = {}
     for store in stores:
         for term in walk(store.value):
             if isinstance(term, Input):
-                accesses.setdefault(term.tensor, set()).add((term.part, term.place))
+                accesses.setdefault(term.tensor, set()).add((term.part, term.place, term.by))
     return next((tensor for tensor, positions in accesses.items() if len(positions) > 1), "")
+
+
+def _inputs(stores: tuple[Output, ...]) -> list[Input]:
+    return [term for store in stores for term in walk(store.value) if isinstance(term, Input)]
 
 
 def _reshaped(stores: tuple[Output, ...]) -> str:

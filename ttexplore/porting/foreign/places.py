@@ -1,7 +1,8 @@
 """Which elements of a tensor an address chooses: sums of products of indices, strides and numbers.
 
 A place is a polynomial. Its atoms are numbers of blocks (``p``), elements of a block or threads (``r``), turns of loops
-(``k``), parameters (``s``), what wraps around at a length (``w``), and what is not known (``?``). The skeletons know
+(``k``), parameters (``s``), elements of tensors (``g``), what wraps around at a length (``w``), and what is not
+known (``?``). The skeletons know
 rows and columns only, so each place must be one of a row, of a column or of an element of both: anything else, such as
 a shifted, reversed, strided or transposed access, is said not to be known.
 """
@@ -87,7 +88,7 @@ def combined(name: str, left: Place, right: Place) -> Place:
 
 def _other(name: str, left: Place, right: Place) -> Place:
     kinds = {symbol[0] for symbol in atoms(left) | atoms(right)}
-    if "?" in kinds or "w" in kinds:
+    if kinds & {"?", "w", "g"}:
         return UNKNOWN
     text = f"({written(left)} {name} {written(right)})"
     if len(text) > _LONGEST_NAME:
@@ -340,12 +341,13 @@ class IndexStrides:
         )
 
 
-def steps(position: Place, wraps: bool = False) -> IndexStrides | str:
-    """The indices of a place, or why they are not known."""
+def steps(position: Place, wraps: bool = False, gathers: bool = False) -> IndexStrides | str:
+    """The indices of a place, or why they are not known. Elements of tensors are indices only if it `gathers`."""
     strides: dict[Atom, tuple[str, ...]] = {}
+    kinds = (*_INDICES, "g") if gathers else _INDICES
     for product, factor in sorted(position, key=lambda term: (term[1], str(term))):
-        indices = [symbol for symbol in product if symbol[0] in _INDICES]
-        if any(symbol[0] == "?" for symbol in product):
+        indices = [symbol for symbol in product if symbol[0] in kinds]
+        if any(symbol[0] == "?" or (symbol[0] == "g" and not gathers) for symbol in product):
             return "at indices that are not known"
         if any(symbol[0] == "w" for symbol in product):
             if not wraps:

@@ -540,7 +540,9 @@ def _with_axes(
 ) -> tuple[Output, ...]:
     def change(value: Value) -> Value | None:
         if isinstance(value, Input) and value not in factors:
-            return Input(value.tensor, axes[_access(value)], value.part)
+            index = None if value.by is None else change(value.by)
+            by = index if isinstance(index, Input) else None
+            return Input(value.tensor, axes[_access(value)], value.part, by=by)
         return None
 
     return tuple(

@@ -16,8 +16,10 @@ from ttexplore.porting.foreign.host import HostNumbers
 from ttexplore.porting.foreign.marks import ForeignKernel
 from ttexplore.porting.foreign.places import NOWHERE, Place, plus
 from ttexplore.porting.foreign.values import (
+    COLUMN,
     SCAN,
     Formula,
+    Index,
     Input,
     MatMul,
     Number,
@@ -95,6 +97,8 @@ class _Module:
     function: PythonText
     equal_sizes: Mapping[str, str]
     shapes: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    # The tensors of indices.
+    indices: set[str] = field(default_factory=set[str])
 
     def text(
         self, summary: PythonText, parameters: PythonText, scalars: Iterable[PythonText],
@@ -115,7 +119,9 @@ class _Module:
         lines.add(1, *(comment(f"Only where {condition}") for condition in self.kernel.variants))
         lines.add(1, *(assigned(second, first) for second, first in self.equal_sizes.items()))
         lines.add(1, *before, *of_host, code(""), code("@T.prim_func"), code("def kernel("))
-        lines.add(2, *(code("{name}: T.Tensor({shape}, dtype),", name=name, shape=shape) for name, shape in tensors))
+        for name, shape in tensors:
+            dtype = code('"int32"') if name.text in self.indices else code("dtype")
+            lines.add(2, code("{name}: T.Tensor({shape}, {dtype}),", name=name, shape=shape, dtype=dtype))
         lines.add(1, code("):"))
         lines.add(2, code("with T.Kernel({grid}:", grid=grid))
         lines.add(3, *body)
@@ -281,7 +287,8 @@ def _given(kernel: ForeignKernel, names: SkeletonNames, scalar_names: Iterable[s
 
 def _dtype(kernel: ForeignKernel) -> PythonText:
     """The dtype of tensors: that of the source, where it says it, and the one with the most bits if it says several."""
-    dtypes = {parameter.dtype for parameter in kernel.parameters if parameter.kind == "tensor" and parameter.dtype}
+    tensors = [parameter.dtype for parameter in kernel.parameters if parameter.kind == "tensor"]
+    dtypes = {dtype for dtype in tensors if "float" in dtype}
     if dtypes & {"float32", "float64"} or dtypes == {"float16", "bfloat16"}:
         return code('"float32"')
     return code('"float16"') if dtypes == {"float16"} else code('"bfloat16"')
@@ -334,11 +341,15 @@ def _rowwise(kernel: ForeignKernel, family: Rowwise, module: _Module) -> str:
                 return "column"
             case Scalar() | Number():
                 return "number"
+            case Index():
+                return "row"
             case _:
                 return None
 
     def leaf(value: Value) -> PythonText | None:
         match value:
+            case Index():
+                return code("j")
             case Input(tensor, axes):
                 return code(_INDICES[_rank(axes, two)], name=buffers[tensor])
             case Scalar(name):
@@ -358,13 +369,29 @@ def _rowwise(kernel: ForeignKernel, family: Rowwise, module: _Module) -> str:
         out[store.tensor] = "full" if shared else rank
     tensors: dict[str, Rank] = {name: blocks.rank(access) for name, access in inputs.items()}
     tensors |= {name: rank for name, rank in out.items() if name not in inputs}
+    module.indices |= {names.of(name).text for name in _indices(inputs.values(), stores)}
+    sizes = {name: names.derived(names.of(name), "rows") for name, access in inputs.items() if access.by}
+    # Indices are there before what they choose.
     load: list[PythonText] = []
-    for name in inputs:
+    for name, access in sorted(inputs.items(), key=lambda pair: pair[1].by is not None):
         rank = tensors[name]
-        blocks.buffers.append(code("{name} = T.alloc_shared({shape}, dtype)", name=buffers[name], shape=shapes[rank]))
-        load.append(
-            code("T.copy({name}[{place}], {buffer})", name=names.of(name), place=offsets[rank], buffer=buffers[name])
+        dtype = code('"int32"') if names.of(name).text in module.indices else code("dtype")
+        blocks.buffers.append(
+            code("{name} = T.alloc_shared({shape}, {dtype})", name=buffers[name], shape=shapes[rank], dtype=dtype)
         )
+        if access.by is None:
+            load.append(
+                code("T.copy({name}[{at}], {buffer})", name=names.of(name), at=offsets[rank], buffer=buffers[name])
+            )
+            continue
+        column = code("j") if has_reduction else code("bx * block + j")
+        load += [
+            code("for i, j in T.Parallel(block, {width}):", width=width),
+            code(
+                "    {buffer}[i, j] = {name}[{index}[i], {column}]",
+                buffer=buffers[name], name=names.of(name), index=buffers[access.by.tensor], column=column,
+            ),
+        ]  # fmt: skip
     for store in stores:
         rank = out[store.tensor]
         buffer = names.derived(names.of(store.tensor), "out")
@@ -382,12 +409,31 @@ def _rowwise(kernel: ForeignKernel, family: Rowwise, module: _Module) -> str:
         grid = code("T.ceildiv(rows, block)) as by")
     else:
         grid = code("T.ceildiv(columns, block), T.ceildiv(rows, block)) as (bx, by)")
+    of_gathered = [code("{size}=128, ", size=size) for size in sizes.values()]
     return module.text(
-        summary, code('rows=256, columns=256, block=32, dtype={dtype}', dtype=_dtype(kernel)),
+        summary, code(
+            'rows=256, columns=256, {sizes}block=32, dtype={dtype}', sizes=joined("", of_gathered), dtype=_dtype(kernel)
+        ),
         _scalars(kernel, names, (store.value for store in stores)),
-        [(names.of(name), code(_SHAPES[rank])) for name, rank in tensors.items()],
+        [
+            (names.of(name), code("({size}, columns)", size=sizes[name]) if name in sizes else code(_SHAPES[rank]))
+            for name, rank in tensors.items()
+        ],
         grid, [*blocks.buffers, *load, *blocks.lines], host=host,
     )  # fmt: skip
+
+
+def _indices(inputs: Iterable[Input], stores: Iterable[Output]) -> set[str]:
+    """The tensors of indices: of rows, and of those that columns are compared with."""
+    compared = {
+        side.tensor
+        for store in stores
+        for term in walk(store.value)
+        if isinstance(term, Formula) and COLUMN in term.arguments
+        for side in term.arguments
+        if isinstance(side, Input)
+    }
+    return compared | {access.by.tensor for access in inputs if access.by}
 
 
 def _gemm(kernel: ForeignKernel, family: Gemm, module: _Module) -> str:

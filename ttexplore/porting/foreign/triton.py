@@ -15,6 +15,7 @@ from typing import Literal
 
 from ttexplore.errors import UsageError
 from ttexplore.porting.foreign import places
+from ttexplore.porting.foreign.gathered import followed, indices_of, place_with_index, without_indices
 from ttexplore.porting.foreign.groups import grouped_blocks, with_digits
 from ttexplore.porting.foreign.marks import ForeignKernel, Mark, Parameter, Reading
 from ttexplore.porting.foreign.places import NOWHERE, UNKNOWN, Place
@@ -106,6 +107,8 @@ class _Pointer:
     strides: tuple[Place, ...] = ()
     blocks: tuple[str, ...] = ()
     shape: tuple[Place, ...] = ()
+    # The element of a tensor that is an index in the place.
+    by: Input | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -528,6 +531,8 @@ class _TritonEvaluation:
         """The dtype of a tensor: what is stored to it has it, or factors of products have; empty if that is open."""
         of_factors = {dtype for tensor, dtype in self.dtypes if not tensor}
         of_stores = {dtype for tensor, dtype in self.dtypes if tensor == name}
+        if name in indices_of(self.stores):
+            return "int32"
         dtypes = of_stores or of_factors
         return min(dtypes) if len(dtypes) == 1 and self.kind(name) == "tensor" else ""
 
@@ -633,8 +638,11 @@ class _TritonEvaluation:
         counting = self.counting()
         if rounded := self.rounded & counting:
             return f"{min(rounded)}, which counts elements, is rounded to float32"
+        indices = indices_of(self.stores)
         for store in self.stores:
-            for term in walk(store.value):
+            for term in without_indices(store.value):
+                if isinstance(term, Input) and (term.tensor in indices or store.tensor in indices):
+                    return f"{term.tensor} has whole numbers"
                 if is_rounded(term):
                     return f"{store.tensor} is made of {_ROUNDING.reason}, which has no equivalent in the table"
                 if isinstance(term, Formula) and _may_overflow(term, counting):
@@ -976,9 +984,12 @@ class _TritonEvaluation:
         for pointer, offset in ((left, right), (right, left)):
             if isinstance(pointer, _Pointer) and not isinstance(offset, _Pointer | _Many):
                 axes, scalars = pointer.axes | axes_of(offset), pointer.scalars | scalars_of(offset)
-                by = place_of(offset) if name == "+" or (name == "-" and pointer is left) else UNKNOWN
-                position = places.plus(pointer.place, by, -1.0 if name == "-" else 1.0)
-                return replace(pointer, axes=axes, scalars=scalars, place=position)
+                step, index = place_with_index(offset)
+                fits = name == "+" or (name == "-" and pointer is left and index is None)
+                if not fits or (index is not None and pointer.by is not None):
+                    step = UNKNOWN
+                position = places.plus(pointer.place, step, -1.0 if name == "-" else 1.0)
+                return replace(pointer, axes=axes, scalars=scalars, place=position, by=pointer.by or index)
         if isinstance(left, _Pointer | _Many) or isinstance(right, _Pointer | _Many):
             return Unread("arithmetic on addresses")
         if name in ("+", "-") and all(isinstance(side, Formula) and side.name in _TRUTHS for side in (left, right)):
@@ -1249,6 +1260,9 @@ class _TritonEvaluation:
         if dtype == "float32":
             # A length is rounded.
             self.rounded |= scalars_of(unconverted) if is_constant(unconverted) else set[str]()
+        if isinstance(unconverted, Input) and _LONG.fullmatch(dtype):
+            # Of a tensor of whole numbers alone, this changes nothing.
+            return Formula("whole", (unconverted,))
         return (
             Unread("a conversion to whole numbers") if self.is_whole(to) and not is_index(unconverted) else unconverted
         )
@@ -1380,7 +1394,7 @@ class _TritonEvaluation:
             return "elements that a mask chooses"
         if isinstance(address, _Pointer):
             for index, _ in bounds_of(condition):
-                if not places.moves_with(address.place, index):
+                if not places.moves_with(followed(address.place, address.by), index):
                     return "elements that a mask of others chooses"
         return ""
 
@@ -1388,7 +1402,7 @@ class _TritonEvaluation:
         if not isinstance(address, _Pointer):
             return address if isinstance(address, Unread) else Unread("a load from what is no parameter")
         offset = places.written(places.distance(address.place))
-        element = Input(address.tensor, address.axes, "" if offset == "0" else offset, address.place)
+        element = Input(address.tensor, address.axes, "" if offset == "0" else offset, address.place, by=address.by)
         return read_back(element, self.stores)
 
     def stored(self, address: _Known, value: _Known) -> None:
@@ -1508,7 +1522,7 @@ def _turned(value: Value, axis: str) -> Value | None:
     match value:
         case Input(place=place) if place is not None:
             axes = frozenset(axis if letter == "r" else letter for letter in value.axes)
-            return replace(value, axes=axes, place=_along(place, axis))
+            return replace(value, axes=axes, place=_along(place, axis) if value.by is None else UNKNOWN)
         case Index(place=place):
             axes = frozenset(axis if letter == "r" else letter for letter in value.axes)
             return replace(value, axes=axes, place=_along(place, axis))

@@ -61,18 +61,19 @@ class Input(_Keyed):
     """An element of a tensor. `axes` are the indices that choose it: ``p`` numbers of blocks, ``r`` the elements of a
     block, ``r0`` and ``r1`` its rows and columns. `part` tells loads from different places of a tensor apart. `place`
     is where it is, None where tiles are loaded by their coordinates; `beyond` stands for elements outside of the
-    tensor, None where nothing is said of them."""
+    tensor, None where nothing is said of them; `by` is the element of another tensor that is an index in `place`."""
 
     tensor: str
     axes: frozenset[str] = frozenset()
     part: str = ""
     place: Place | None = None
     beyond: float | None = field(default=None, compare=False)
+    by: Input | None = None
     key: bytes = _key()
     leaves: frozenset[str] = _leaves()
 
     def __post_init__(self) -> None:
-        self.digest(self.tensor, sorted(self.axes), self.part, _ordered(self.place))
+        self.digest(self.tensor, sorted(self.axes), self.part, _ordered(self.place), self.by)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,6 +185,8 @@ class Unread(_Keyed):
 
 Value = Input | Scalar | Number | Index | Formula | Reduced | MatMul | Carried | Unread
 ZERO = Number(0.0)
+# The number of the column of an element.
+COLUMN = Index(frozenset({"column"}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +219,8 @@ def parts_of(value: Value) -> tuple[Value, ...]:
             return a, b
         case Carried(_, initial):
             return (initial,)
+        case Input(by=Input() as index):
+            return (index,)
         case _:
             return ()
 
@@ -274,6 +279,9 @@ def _with_parts(value: Value, operands: tuple[Value, ...]) -> Value:
             return MatMul(operands[0], operands[1], transposed)
         case Carried(name, _):
             return Carried(name, operands[0])
+        case Input():
+            # What its index is now, its place does not say.
+            return replace(value, place=UNKNOWN)
         case _:
             return value
 

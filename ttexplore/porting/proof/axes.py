@@ -84,7 +84,7 @@ def accesses_of(kernel: ForeignKernel) -> list[IndexedAccess] | str:
             if (tensor, position) in found_accesses:
                 continue
             moving = plus(position, distance(position), -1.0)
-            side = steps(moving, wraps=True)
+            side = steps(moving, wraps=True, gathers=True)
             if isinstance(side, str):
                 if moving:
                     return f"{tensor} is read or written {side}"

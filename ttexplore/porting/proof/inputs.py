@@ -139,6 +139,11 @@ class Magnitudes:
         return np.asarray([number for number in numbers if abs(number) <= largest])
 
 
+def chosen(seed: int, shape: tuple[int, ...], count: int) -> Array:
+    """Indices, each less than a count."""
+    return np.random.default_rng(seed).integers(0, count, shape).astype(np.int32)
+
+
 def drawn(kind: str | Magnitudes, seed: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """The elements of a tensor, float32, which its dtype holds exactly: with all of their bits, so that a rounding on
     the way shows."""

@@ -77,6 +77,8 @@ class TrialLaunch:
     values: Mapping[str, float]
     layouts: Mapping[str, PlacedTensor]
     left_out: Mapping[str, int]
+    # Of tensors of indices, how many there are to choose from.
+    choices: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 def launch_of(
@@ -151,6 +153,7 @@ class _Launching:
             skeleton_values,
             layouts,
             {p.name: 2**14 for p in self.kernel.parameters if p.kind == "tensor" and p.name not in layouts},
+            {name: self.extent(sizes) for group, sizes in self.groups for kind, name, _ in group.atoms if kind == "g"},
         )
 
     # Sizes

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ttexplore.control import Control
 from ttexplore.porting.proof.comparing import BothOutputs, Evaluated
-from ttexplore.porting.proof.inputs import MAGNITUDES, Magnitudes, drawn
+from ttexplore.porting.proof.inputs import MAGNITUDES, Magnitudes, chosen, drawn
 from ttexplore.porting.proof.launches import PlacedTensor, TrialLaunch
 from ttexplore.porting.proof.running import Argument, SourceRunner, element_dtype
 from ttexplore.porting.proof.skeletons import TracedSkeleton
@@ -38,24 +38,25 @@ class PairedTrial:
     def elements(self) -> dict[str, Array]:
         """The elements of the tensors that are read, by their names in the skeleton."""
         kind = self.magnitudes if self.inputs == MAGNITUDES else self.inputs
-        return {
-            (name := self.names[tensor]): drawn(
-                kind, seed, self.traced.shapes[name], element_dtype(self.dtypes[tensor])
-            )
-            for seed, tensor in enumerate(self.launch.layouts)
-            if self.traced.roles[self.names[tensor]] != "output"
-        }
+        elements: dict[str, Array] = {}
+        for seed, tensor in enumerate(self.launch.layouts):
+            name = self.names[tensor]
+            if self.traced.roles[name] != "output":
+                shape, dtype = self.traced.shapes[name], element_dtype(self.dtypes[tensor])
+                count = self.launch.choices.get(tensor)
+                elements[name] = chosen(seed, shape, count) if count else drawn(kind, seed, shape, dtype)
+        return elements
 
     def arguments(self) -> dict[str, Argument]:
         """What the source is launched with: what no input fills is NaN."""
         arguments: dict[str, Argument] = {}
         for tensor, layout in self.launch.layouts.items():
-            array = np.full(layout.length, np.nan, element_dtype(self.dtypes[tensor]))
+            array = _unfilled(layout.length, element_dtype(self.dtypes[tensor]))
             if self.names[tensor] in self.elements:
                 _view(array, layout)[...] = self.elements[self.names[tensor]].reshape(layout.shape)
             arguments[tensor] = array
         for tensor, length in self.launch.left_out.items():
-            arguments[tensor] = np.full(length, np.nan, element_dtype(self.dtypes[tensor]))
+            arguments[tensor] = _unfilled(length, element_dtype(self.dtypes[tensor]))
         return arguments | dict(self.launch.numbers)
 
     def run(self, runner: SourceRunner, control: Control, *, rounds: bool) -> BothOutputs:
@@ -77,8 +78,9 @@ class PairedTrial:
                     elements = elements.astype(run.arrays[tensor].dtype)
             of_skeleton[tensor] = elements.astype(np.float64)
             # What lies between the elements belongs to no tensor.
-            _view(after, layout)[...] = np.nan
-            if not np.all(np.isnan(after)):
+            unfilled = _unfilled(1, run.arrays[tensor].dtype).astype(np.float64)
+            _view(after, layout)[...] = unfilled
+            if not np.array_equal(after, np.broadcast_to(unfilled, after.shape), equal_nan=True):
                 problem = problem or f"it writes between the elements of {tensor}"
         dtypes = {tensor: run.stored.get(tensor, run.arrays[tensor].dtype) for tensor in of_source}
         return BothOutputs(run, of_source, of_skeleton, problem, dtypes)
@@ -95,6 +97,11 @@ class PairedTrial:
         """How far a mean of elements of a tensor moves where its weights are rounded to the dtype of the tensor."""
         unit = _UNITS.get(self.dtypes[tensor], 0.0)
         return unit * float(np.max(np.abs(self.elements[self.names[tensor]])))
+
+
+def _unfilled(length: int, dtype: np.dtype[Any]) -> Array:
+    """What no input fills: NaN, or the least whole number."""
+    return np.full(length, np.iinfo(dtype).min if dtype.kind in "iu" else np.nan, dtype)
 
 
 def _view(array: Array, layout: PlacedTensor) -> Array:
