@@ -332,9 +332,9 @@ SCORES = "s = tl.dot(q, k) * scale"
 SEVERAL_PLACES = "it loads x from several places"
 # Each with why it is refused.
 VARIANTS = {
-    "shared heads": (
-        attention(("K + at", "K + tl.program_id(1) // 4 * sh"), ("V + at", "V + tl.program_id(1) // 4 * sh")),
-        "do not have the heads of its queries",
+    "shared heads of keys alone": (
+        attention(("K + at", "K + tl.program_id(1) // 4 * sh")),
+        "its keys and values do not have the same heads",
     ),
     "shared heads of all": (
         attention(("at = tl.program_id(1) * sh", "at = tl.program_id(1) // 4 * sh")),
@@ -342,7 +342,7 @@ VARIANTS = {
     ),
     "bias": (
         attention((SCORES, f"{SCORES} - 0.5 * (m[:, None] - j[None, :])")),
-        "its scores are changed by -",
+        "what is added to its scores is not made of parameters, and of rows and keys",
     ),
     "a skipped block": (attention(("range(0, n, BN)", "range(BN, n, BN)")), "the range of a loop"),
     "softmax plus one": (attention(("acc / total[:, None]", "acc / (total[:, None] + 1.0)")), "its sum of weights"),

@@ -364,3 +364,55 @@ PICKS: dict[str, tuple[str, Formula | None]] = {
 def test_a_chosen_element_of_a_row_is_written_as_it_is_or_not_at_all(name: str) -> None:
     source, formula = PICKS[name]
     check(source, formula, choices=96, rows=70, columns=96)
+
+
+GELU, STORED_BY_FOUR = "gelu_float4.cu", "*reinterpret_cast<float4 *>(y + i) = r"
+
+
+def by_four(*changes: tuple[str, str]) -> str:
+    return source_of(GELU, *changes)
+
+
+def gelu(x: Array) -> Array:
+    return 0.5 * x * (1.0 + np.tanh(0.7978845608 * (x + 0.044715 * x**3)))
+
+
+BY_TWO = """
+__global__ void k(const float *x, const float *w, float *y, int n) {
+    int i = 2 * (blockIdx.x * blockDim.x + threadIdx.x);
+    if (i >= n) return;
+    const float2 *x2 = reinterpret_cast<const float2 *>(x);
+    float2 v = x2[i / 2], u = *reinterpret_cast<const float2 *>(w + i);
+    *reinterpret_cast<float2 *>(y + i) = make_float2(v.x * u.x, v.y * u.y);
+}
+"""
+VECTORS: dict[str, tuple[str, Formula | None]] = {
+    "as it is": (by_four(), gelu),
+    "left beyond": (by_four(("if (i < n) {", "if (i >= n) return;\n    {")), gelu),
+    "not by four": (by_four((" * 4;", ";")), None),
+    "by eight": (by_four((" * 4;", " * 8;")), None),
+    "by two": (by_four((" * 4;", " * 2;")), None),
+    "a vector further": (by_four(("(x + i)", "(x + i + 4)")), None),
+    "an element further": (by_four(("(x + i)", "(x + i + 1)")), None),
+    "exchanged": (by_four(("gelu(v.x)", "gelu(v.w)"), ("r.w = gelu(v.w)", "r.w = gelu(v.x)")), None),
+    "of the first one": (by_four(("gelu(v.y)", "gelu(v.x)")), None),
+    "one is another function": (by_four(("r.z = gelu(v.z)", "r.z = v.z")), None),
+    "without the last one": (by_four(("        r.w = gelu(v.w);\n", "")), None),
+    "only the first one is stored": (by_four((STORED_BY_FOUR, "y[i] = r.x")), None),
+    "up to the last vector": (by_four(("if (i < n)", "if (i < n - 4)")), None),
+    "with another length": (by_four(("int n)", "int n, int m)"), ("if (i < n)", "if (i < m / 2)")), None),
+    "by two, of two": (
+        by_four((" * 4;", " * 2;"), ("float4", "float2"), ("        r.z = gelu(v.z);\n        r.w = gelu(v.w);\n", "")),
+        gelu,
+    ),
+    "two tensors": (BY_TWO.replace("x2[i / 2]", "*reinterpret_cast<const float2 *>(x + i)"), lambda x, w: x * w),
+    "two tensors, one reversed": (
+        BY_TWO.replace("x2[i / 2]", "*reinterpret_cast<const float2 *>(x + n - 2 - i)"), None,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_vectors_are_written_as_their_elements_or_not_at_all(name: str) -> None:
+    source, formula = VECTORS[name]
+    check(source, formula, rows=70, columns=96)

@@ -732,6 +732,8 @@ class _CudaEvaluation:
     whole_tensors: set[str] = field(default_factory=set[str])
     bounds: dict[Place, Place] = field(default_factory=dict[Place, Place])
     templates: set[str] = field(default_factory=set[str])
+    # How many elements the vectors that it mentions have.
+    vectors: set[str] = field(default_factory=set[str])
     # The defaults of parameters, None for one that is not understood.
     of_template: dict[str, float | None] = field(default_factory=dict[str, "float | None"])
     defaults: dict[str, float | None] = field(default_factory=dict[str, "float | None"])
@@ -803,6 +805,8 @@ class _CudaEvaluation:
         self.unsigned |= _integers(function, self.file.aliases, unsigned=True)
         self.narrow |= _narrow(function, self.file.aliases)
         self.whole_tensors |= _whole_tensors(function)
+        vectors = {name[-1] for names in _VECTORS.values() for name in names if _mentions(function, name)}
+        self.vectors |= vectors
         self.run(function.child_by_field_name("body"))
 
     def called(self, function: Node) -> list[Node]:
@@ -820,7 +824,10 @@ class _CudaEvaluation:
         return list(functions.values())
 
     def bounded(self, condition: Value) -> bool:
-        """Whether a condition holds inside of tensors; where that is a part of a row, all parts must be taken."""
+        """Whether a condition holds inside of tensors; where that is a part of a row, all parts must be taken. Of the
+        first element of a vector, it holds for all of them, as tensors have whole vectors."""
+        if self.vectors:
+            condition = replaced(condition, self.of_vector)
         if not is_bound(condition):
             return False
         for index, length in bounds_of(condition):
@@ -830,6 +837,14 @@ class _CudaEvaluation:
                 )
         self.partial |= parts_of_lengths(condition)
         return True
+
+    def of_vector(self, value: Value) -> Value | None:
+        """All elements of a vector for the index of its first one."""
+        if not isinstance(value, Index) or len(self.vectors) > 1 or places.lanes(value.place) > 1:
+            return None
+        (width,) = self.vectors
+        is_first = value.place and all(factor == float(width) for _, factor in value.place)
+        return replace(value, place=places.plus(value.place, places.lane(width))) if is_first else None
 
     def constant(self, value: Value) -> Value | None:
         if not isinstance(value, Scalar) or value.name in self.scalars:
@@ -1293,7 +1308,10 @@ class _CudaEvaluation:
         if address is None or "*" not in kind:
             return address
         element_type, base = self.elements.get(address.tensor, ""), self.file.aliases.get(_base(kind), _base(kind))
-        fits = base == element_type or element_type in self.templates or base in _VECTORS.get(element_type, ())
+        if base in _VECTORS.get(element_type, ()) and address.place is not None and places.lanes(address.place) == 1:
+            # All elements of a vector.
+            return replace(address, place=places.plus(address.place, places.lane(base[-1])))
+        fits = base == element_type or element_type in self.templates
         return address if fits else replace(address, place=UNKNOWN)
 
     def is_address(self, node: Node) -> bool:
@@ -2159,6 +2177,7 @@ def _moved(base: Input, indices: list[Value]) -> Input:
         position, by = base.place, base.by
         for shift in indices:
             step, index = place_with_index(shift)
+            step = places.times(step, places.number(places.lanes(base.place)))
             position = places.plus(position, step if by is None or index is None else UNKNOWN)
             by = by or index
         offset = places.written(places.distance(position))

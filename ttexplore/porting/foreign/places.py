@@ -39,6 +39,16 @@ def atom(kind: str, name: str, factor: str = "") -> Place:
     return frozenset({(((kind, name, factor),), 1.0)})
 
 
+def lane(count: str) -> Place:
+    """The elements of a vector."""
+    return atom("r", "lane", count)
+
+
+def lanes(position: Place) -> float:
+    """How many elements the vectors at a place have, 1 if there are none."""
+    return next((float(size) for kind, name, size in atoms(position) if (kind, name) == ("r", "lane")), 1.0)
+
+
 def plus(left: Place, right: Place, sign: float = 1.0) -> Place:
     """The sum of two places, or their difference."""
     factor_of = dict(left)

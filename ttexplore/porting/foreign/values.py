@@ -491,8 +491,14 @@ def _bound(name: str, index_side: Value, length_side: Value) -> tuple[Place, Pla
 
 
 def _goes_on_by_one(index: Place) -> bool:
-    """Whether an index counts the elements of a block one by one; a multiple of it may not fit its type."""
-    return all(factor == 1 for product, factor in index if any(atom[0] == "r" for atom in product))
+    """Whether an index counts the elements of a block one by one, perhaps by vectors; a multiple of it may not fit its
+    type."""
+    inside = {product: factor for product, factor in index if any(atom[0] == "r" for atom in product)}
+    width = places.lanes(index)
+    return all(
+        factor == (1.0 if places.lanes(frozenset({(product, 1.0)})) > 1 else width)
+        for product, factor in inside.items()
+    )
 
 
 def is_number_beyond(value: Value) -> bool:

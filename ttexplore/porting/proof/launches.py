@@ -105,6 +105,17 @@ def whole_blocks(axes: SourceAxes) -> tuple[str, ...]:
     return tuple(found_sizes)
 
 
+def vectors(axes: SourceAxes) -> dict[str, int]:
+    """The sizes along which a source goes by vectors, with the numbers of elements of these."""
+    return {
+        whole_sizes(sizes)[-1]: int(width)
+        for access in axes.accesses
+        for group, sizes in zip(access.groups, access.axes, strict=True)
+        for _, name, width in group.atoms
+        if name == "lane"
+    }
+
+
 def sizes_of(skeleton: Skeleton) -> tuple[str, ...]:
     """The names of the sizes of a skeleton."""
     every = [size for shape in skeleton.shapes.values() for size in whole_sizes(shape)]
@@ -314,8 +325,10 @@ class _Launching:
             else:
                 size = max(1, block - 1 - number)
             is_free = exact is None and not is_beyond and kind != "smaller than a block"
+            width = vectors(self.axes).get(name, 1)
+            size = -(-size // width) * width
             while is_free and size in used:
-                size += block if kind in MULTIPLES else 1 if (size + 1) % block else 2
+                size += max(block, width) if kind in MULTIPLES else width if (size + width) % block else 2 * width
             used.add(size)
             self.sizes[name] = size
             lengths |= dict.fromkeys(self.lengths_of(name), size)

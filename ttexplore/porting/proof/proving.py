@@ -29,6 +29,7 @@ from ttexplore.porting.proof.launches import (
     Unaccounted,
     launch_of,
     sizes_of,
+    vectors,
     whole_blocks,
 )
 from ttexplore.porting.proof.numbers import constants_of, numbers_of
@@ -68,6 +69,7 @@ def prove_kernel(
             launch_with = functools.partial(launch_of, kernel, family, skeleton, axes)
             blocks = whole_blocks(axes)
             proving = _Proving(kernel, skeleton, runner, control, rounding, blocks, numbers, constants)
+            proving.vectors = vectors(axes)
             proving.weighted = family.v.tensor if isinstance(family, Attention) else ""
             values = [term for store in kernel.stores for term in walk(store.value)]
             proving.keeps_nan = any(isinstance(term, Formula) and term.name in _TAKES_ONE for term in values)
@@ -111,6 +113,7 @@ class _Proving:
     whole_blocks: tuple[str, ...] = ()
     numbers: Sequence[int] = ()
     constants: Sequence[float] = ()
+    vectors: Mapping[str, int] = field(default_factory=dict[str, int])
     # The values of attention: a source of 16 bits rounds the weights of their mean to 16 bits.
     weighted: str = ""
     # Inputs that show where a finite number stands for an infinite one.
@@ -169,6 +172,9 @@ class _Proving:
         first, (_, of_source, of_skeleton) = launches[0], self.worst
         for name in self.whole_blocks:
             skipped = f"{name} is a multiple of the source's blocks: it leaves out what is beyond whole ones"
+            self.trials.append(Trial(first.sizes, "", skipped=skipped))
+        for name, width in self.vectors.items():
+            skipped = f"{name} is a multiple of {width}: the source has whole vectors"
             self.trials.append(Trial(first.sizes, "", skipped=skipped))
         return PortProof(tuple(self.trials), {"grid": first.launch.grid, **first.numbers}, of_source, of_skeleton)
 
