@@ -51,6 +51,7 @@ OUTCOMES = {
     "scan.cu": "by hand: sums.py::running_sums",
     "sgemm_registers.cu": "by hand: gemm.py::gemm_pipelined",
     "sgemm_tiled.cu": "GEMM",
+    "softmax_warps.cu": "softmax",
     "swiglu.triton": "element-wise arithmetic",
     "top_k.cu": "by hand: topk.py::top_k",
     "transpose.cu": "by hand: gemm_transposed.py::gemm_transposed",
@@ -101,7 +102,7 @@ def test_the_last_way_fits_to_everything() -> None:
     assert ways()[-1].fits("", "")
 
 
-@pytest.mark.parametrize("name", ["block_softmax.cu", "row_sum_tree.cu"])
+@pytest.mark.parametrize("name", ["block_softmax.cu", "row_sum_tree.cu", "softmax_warps.cu"])
 def test_blocks_that_join_what_threads_have_compute_as_numpy(name: str) -> None:
     explored = ttx.explore(ported(name), rows=64, columns=160)
     x = np.random.default_rng(2).standard_normal((64, 160)).astype(np.float32)

@@ -632,12 +632,15 @@ def k(x, y, sx, R: tl.constexpr, N: tl.constexpr):
     "c comma in an index": (cu("if (i < n) y[i] = x[i, 0];"), "`x[i, 0]` (line 3)"),
     "c comma in an index of a result": (cu("if (i < n) y[i, 0] = x[i];"), "`y[i, 0]` (line 3)"),
     "c comment in a macro": ("#define W 3 /* and */ + 1\n" + cu("if (i < n) y[i] = x[i] * W;"), "the macro W"),
-    "c joined twice": (summed(JOINED + JOINED), "what a loop over all threads makes of s"),
+    "c joined twice": (summed(JOINED + JOINED), "`s += __shfl_xor_sync(0xffffffff, s, o)` (line 1) is not understood"),
     "c joined with more": (
         summed(JOINED.replace("s +=", "{ s +=").replace("o);", "o); s += 1; }")),
         "what a loop over all threads makes of s",
     ),
-    "c joined again after a change": (summed(JOINED + " s += 1; " + JOINED), "what a loop over all threads makes of s"),
+    "c joined again after a change": (
+        summed(JOINED + " s += 1; " + JOINED),
+        "`s += __shfl_xor_sync(0xffffffff, s, o)` (line 1) is not understood",
+    ),
     "t a row of values of rows": (
         blocks(LOADED, "v + tl.load(w + m)"),
         "blocks of different numbers of axes, `v + tl.load(w + m)`, (line 10)",

@@ -416,3 +416,142 @@ VECTORS: dict[str, tuple[str, Formula | None]] = {
 def test_vectors_are_written_as_their_elements_or_not_at_all(name: str) -> None:
     source, formula = VECTORS[name]
     check(source, formula, rows=70, columns=96)
+
+
+JOIN = "for (int o = 16; o > 0; o >>= 1) v += __shfl_xor_sync(0xffffffff, v, o);"
+ONLY_FIRST = "if (warp == 0) v = warp_sum(v);"
+OF_LANES = "v = threadIdx.x < blockDim.x / 32 ? part[lane] : 0.0f;"
+BLOCK_SUM = f"""
+__inline__ __device__ float warp_sum(float v) {{
+    {JOIN}
+    return v;
+}}
+__inline__ __device__ float block_sum(float v) {{
+    __shared__ float part[32];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    v = warp_sum(v);
+    if (lane == 0) part[warp] = v;
+    __syncthreads();
+    {OF_LANES}
+    {ONLY_FIRST}
+    return v;
+}}
+"""
+NORM = f"""{BLOCK_SUM}
+__global__ void layer_norm(const float *x, float *y, int columns, float eps) {{
+    __shared__ float mean, scale;
+    int row = blockIdx.x;
+    float s = 0.0f, q = 0.0f;
+    for (int j = threadIdx.x; j < columns; j += blockDim.x) s += x[row * columns + j];
+    s = block_sum(s);
+    if (threadIdx.x == 0) mean = s / columns;
+    __syncthreads();
+    for (int j = threadIdx.x; j < columns; j += blockDim.x) {{
+        float d = x[row * columns + j] - mean;
+        q += d * d;
+    }}
+    q = block_sum(q);
+    if (threadIdx.x == 0) scale = rsqrtf(q / columns + eps);
+    __syncthreads();
+    for (int j = threadIdx.x; j < columns; j += blockDim.x)
+        y[row * columns + j] = (x[row * columns + j] - mean) * scale;
+}}
+"""
+LARGEST_OF_ROWS = """
+__global__ void row_max(const float *x, float *y, int n) {
+    __shared__ float part[32];
+    int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    float v = -INFINITY;
+    for (int j = threadIdx.x; j < n; j += blockDim.x) v = fmaxf(v, x[blockIdx.x * n + j]);
+    for (int o = warpSize / 2; o > 0; o /= 2) v = fmaxf(v, __shfl_down_sync(0xffffffff, v, o));
+    if (lane == 0) part[warp] = v;
+    __syncthreads();
+    if (warp == 0) {
+        v = lane < blockDim.x / warpSize ? part[lane] : -INFINITY;
+        for (int o = warpSize / 2; o > 0; o /= 2) v = fmaxf(v, __shfl_down_sync(0xffffffff, v, o));
+        if (lane == 0) y[blockIdx.x] = v;
+    }
+}
+"""
+
+
+def normed(x: Array) -> Array:
+    centered = x - x.mean(axis=1, keepdims=True)
+    return centered / np.sqrt((centered**2).mean(axis=1, keepdims=True) + 0.5)
+
+
+def norm(*changes: tuple[str, str]) -> str:
+    text = NORM
+    for before, after in changes:
+        assert before in text, before
+        text = text.replace(before, after)
+    return text
+
+
+def largest(before: str, after: str) -> str:
+    assert before in LARGEST_OF_ROWS, before
+    return LARGEST_OF_ROWS.replace(before, after)
+
+
+DOWN = ("__shfl_xor_sync", "__shfl_down_sync")
+WARPS: dict[str, tuple[str, Formula | None]] = {
+    "as it is": (norm(), normed),
+    "down": (norm(DOWN), normed),
+    "in all warps": (
+        norm((OF_LANES, OF_LANES.replace("threadIdx.x <", "lane <")), (ONLY_FIRST, "v = warp_sum(v);")), normed,
+    ),
+    "in all warps, without variables": (
+        norm(
+            (OF_LANES, OF_LANES.replace("threadIdx.x <", "lane <")), (ONLY_FIRST, "v = warp_sum(v);"),
+            ("if (threadIdx.x == 0) mean", "mean"), ("if (threadIdx.x == 0) scale", "scale"),
+            ("__shared__ float mean, scale;", "float mean, scale;"),
+        ),
+        normed,
+    ),
+    "in the first warp, without variables": (
+        norm(
+            ("if (threadIdx.x == 0) mean", "mean"), ("if (threadIdx.x == 0) scale", "scale"),
+            ("__shared__ float mean, scale;", "float mean, scale;"),
+        ),
+        None,
+    ),
+    "warps rounded up": (norm(("blockDim.x / 32", "(blockDim.x + 31) / 32")), normed),
+    "joined twice": (norm(("v = warp_sum(v);\n    if (lane", "v = warp_sum(warp_sum(v));\n    if (lane")), None),
+    "all joined twice": (norm((ONLY_FIRST, "if (warp == 0) v = warp_sum(warp_sum(v));")), None),
+    "without the second level": (norm((ONLY_FIRST, "")), None),
+    "without the first level": (norm(("    v = warp_sum(v);\n    if (lane", "    if (lane")), None),
+    "of the second lane": (norm(("if (lane == 0)", "if (lane == 1)")), None),
+    "without a lane": (norm(("if (lane == 0) part", "part")), None),
+    "from 8 lanes on": (norm(("int o = 16;", "int o = 8;")), None),
+    "to 2 lanes": (norm(("o > 0", "o > 1")), None),
+    "up": (norm(("__shfl_xor_sync", "__shfl_up_sync")), None),
+    "half of the lanes": (norm(("0xffffffff", "0x0000ffff")), None),
+    "another distance": (norm(("v, o)", "v, 1)")), None),
+    "another value": (norm(("(0xffffffff, v, o)", "(0xffffffff, 2.0f * v, o)")), None),
+    "by lanes": (norm(("part[warp] = v", "part[lane] = v")), None),
+    "read by warps": (norm(("part[lane] :", "part[warp] :")), None),
+    "half of the warps": (norm(("blockDim.x / 32", "blockDim.x / 64")), None),
+    "beyond the warps": (norm((": 0.0f;", ": 1.0f;")), None),
+    "the largest of sums": (
+        norm((ONLY_FIRST, "for (int o = 16; o > 0; o >>= 1) v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, o));")), None,
+    ),
+    "in the second warp": (norm(("if (warp == 0)", "if (warp == 1)")), None),
+    "of another thread": (norm(("if (threadIdx.x == 0) mean", "if (threadIdx.x == 33) mean")), None),
+    "in some steps": (norm((JOIN, JOIN.replace("v +=", "if (threadIdx.x % 32 < o) v +="))), None),
+    "an element left out": (norm(("j < columns; j += blockDim.x) s", "j < columns - 1; j += blockDim.x) s")), None),
+    "largest": (LARGEST_OF_ROWS, lambda x: x.max(axis=1)),
+    "largest, from 0 on": (largest("float v = -INFINITY", "float v = 0.0f"), None),
+    "largest, or 0": (largest(": -INFINITY", ": 0.0f"), None),
+    "largest, never stored": (largest("if (warp == 0)", "if (warp > 0)"), None),
+    "largest, of each warp": (
+        largest("if (lane == 0) y[blockIdx.x] = v;\n    }", "}\n    if (lane == 0) y[blockIdx.x] = v;"), None,
+    ),
+    "largest of the first warp": (largest("v = lane < blockDim.x / warpSize ? part[lane] : -INFINITY;", ""), None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WARPS)
+def test_what_warps_join_is_written_as_they_do_or_not_at_all(name: str) -> None:
+    source, formula = WARPS[name]
+    arguments: dict[str, Any] = {"eps": 0.5} if formula is normed else {}
+    check(source, formula, rows=70, columns=96, **arguments)

@@ -19,7 +19,7 @@ from typing import Any
 
 from ttexplore.errors import UsageError
 from ttexplore.optional import install_extra
-from ttexplore.porting.foreign import places
+from ttexplore.porting.foreign import places, warps
 from ttexplore.porting.foreign.gathered import place_with_index, without_indices
 from ttexplore.porting.foreign.marks import ForeignKernel, Mark, Parameter, Reading
 from ttexplore.porting.foreign.places import NOWHERE, UNKNOWN, Place
@@ -184,6 +184,9 @@ def _not_understood(function: Node, kittens: bool, file: _File) -> Refused | Non
     return _shadowed(function) or _typed_again(function, file) or _changed(function, file) or _inexact(function, file)
 
 
+# Shuffles, and what another lane has by them.
+_SHUFFLES = {"__shfl_xor_sync": "shuffled", "__shfl_down_sync": "shuffled down"}
+_SHUFFLED = frozenset(_SHUFFLES.values())
 _BINARY = {"+", "-", "*", "/", "%", "<", "<=", ">", ">=", "==", "!=", "&&", "||", "<<", ">>", "&"}
 
 
@@ -718,8 +721,18 @@ class _CudaEvaluation:
     narrowed: set[str] = field(default_factory=set[str])
     integers: set[str] = field(default_factory=set[str])
     written: dict[str, tuple[Place, ...]] = field(default_factory=dict[str, tuple[Place, ...]])
-    # The variable of the loop around a statement that halves it, and the condition on threads around it.
+    # The variable of the loop around a statement that halves it, and whether it begins with half of the lanes; the
+    # threads that conditions around a statement choose, what is in shared memory, and what warps of a block join.
     halved: str = ""
+    over_lanes: bool = False
+    chosen: list[str] = field(default_factory=list[str])
+    shared: set[str] = field(default_factory=set[str])
+    of_warps: set[str] = field(default_factory=set[str])
+    # What the first thread alone has stored, what single threads have left in shared memory, and within how many
+    # conditions on threads the loop is that a statement is in.
+    stored_once: list[Output] = field(default_factory=list[Output])
+    set_once: list[Value] = field(default_factory=list[Value])
+    chosen_outside: int = 0
     within: str = ""
     branches: int = 0
     unsigned: set[str] = field(default_factory=set[str])
@@ -755,6 +768,7 @@ class _CudaEvaluation:
             parameters=tuple(self.parameters(function)),
             constants={name: value for name, value in self.file.constants.items() if isinstance(value, int)},
             has_types=True,
+            joins_warps=bool(self.of_warps),
         )  # fmt: skip
 
     def parameters(self, function: Node) -> Iterator[Parameter]:
@@ -973,18 +987,27 @@ class _CudaEvaluation:
         elif threads := _threads(condition):
             first, within, before = len(self.stores), self.within, dict(self.known)
             self.within = _text(node.child_by_field_name("condition")).strip("()")
+            self.chosen.append(warps.chosen_threads(condition))
             self.run(then)
-            self.within = within
+            self.within, chosen = within, [*self.chosen]
+            self.chosen.pop()
             reason = "elements that a condition on threads chooses"
-            once = condition == Formula("==", (_FIRST_THREAD, ZERO))
+            once = warps.is_first_thread(chosen)
             self.stores[first:] = [
-                store if once and not threads & _threads_of(store.place) else _unread(store, reason)
+                store
+                if any(store is stored for stored in self.stored_once)
+                else replace(store, value=warps.of_first_thread(store.value))
+                if once and not threads & _threads_of(store.place)
+                else _unread(store, reason)
                 for store in self.stores[first:]
             ]
+            self.stored_once += self.stores[first:] if once else []
             for name, value in self.known.items():
                 step = self.halved and (reduction := _reduction_of(value)) is not None and reduction.together
-                if value is not before.get(name) and not step:
-                    self.known[name] = Unread(reason)
+                if value is not before.get(name) and not step and not any(value is shared for shared in self.set_once):
+                    after = warps.after_branch(value, chosen, name in self.shared, self.written.get(name, ()))
+                    self.known[name] = after or Unread(reason)
+                    self.set_once += [after] if after is not None and name in self.shared else []
             if self.left:
                 self.narrowed |= threads
             self.left = False
@@ -1081,9 +1104,9 @@ class _CudaEvaluation:
             elif _base(kind) == "auto" and declarator.type == "init_declarator":
                 self.integers |= {name} if self.integral(declarator.child_by_field_name("value")) else set[str]()
             self.types[name] = kind
+            self.shared |= {name} if "__shared__" in _text(node) else set[str]()
             if declarator.type != "init_declarator":
-                shared = "__shared__" in _text(node)
-                if target.type != "array_declarator" and (shared or target.type != "identifier"):
+                if target.type not in ("array_declarator", "identifier"):
                     raise Refused(_short(declarator), _line(declarator))
                 self.known[name] = Unread(f"{name}, which has no value yet")
                 continue
@@ -1110,8 +1133,9 @@ class _CudaEvaluation:
         return True
 
     def loop(self, node: Node, initializer: Node | None) -> None:
-        turning, iteration, halved = self.turning, UNKNOWN, self.halved
-        self.halved = "" if initializer is None else _halved(node)
+        turning, iteration, halved = self.turning, UNKNOWN, (self.halved, self.over_lanes)
+        self.halved, self.over_lanes = _halved(node) if initializer is not None else ("", False)
+        outside, self.chosen_outside = self.chosen_outside, len(self.chosen)
         if initializer is None:
             raise Refused("a loop without a variable", _line(node))
         begins: dict[str, Place] = {}
@@ -1182,7 +1206,7 @@ class _CudaEvaluation:
         for name in begins:
             if iteration == UNKNOWN:
                 self.known[name] = Unread("the last turn of a loop")
-        self.turning, self.halved = turning, halved
+        self.turning, (self.halved, self.over_lanes), self.chosen_outside = turning, halved, outside
 
     def turns(self, node: Node, begins: Mapping[str, Place]) -> tuple[Place, dict[str, Place]]:
         """The number of a turn of a loop, and what its variables, which begin at these places, are in it."""
@@ -1339,6 +1363,12 @@ class _CudaEvaluation:
         if isinstance(value, Carried) or reduction is not None:
             # What threads have added up is the first one's.
             indices = [place_of(index) for index in self.all_indices(node)]
+            plain = _plain(value)
+            if isinstance(plain, Reduced) and isinstance(plain.together, str):
+                element = warps.element(plain, tuple(indices))
+                if element is None:
+                    raise Refused(f"an element of what warps have, {_short(node)},", _line(node))
+                return element
             if reduction is not None and indices != [NOWHERE]:
                 raise Refused(f"an element of a reduction, {_short(node)},", _line(node))
             return value
@@ -1383,8 +1413,11 @@ class _CudaEvaluation:
                 return Number(_number(node), is_float=not _WHOLE_LITERAL.fullmatch(_text(node)))
             case "identifier":
                 name = _text(node)
+                if name == "warpSize" and name not in self.known:
+                    return Number(32.0)
                 if name in self.known:
-                    return self.known[name]
+                    value = self.known[name]
+                    return warps.element(value, ()) or value if isinstance(value, Reduced) else value
                 if name in self.tensors or name not in {*self.templates, *self.file.constants, *_OF_MATH, *_ENDS}:
                     raise Refused(f"the name {name}", _line(node))
                 return Scalar(name)
@@ -1519,8 +1552,8 @@ class _CudaEvaluation:
         if result is not None:
             return result
         for operand, step in ((left, right), (right, left)) if name == "+" else ():
-            if isinstance(step, Formula) and step.name == "shuffled" and _plain(operand) == _plain(step.arguments[0]):
-                return _reduced("sum", operand, together=True)
+            if isinstance(step, Formula) and step.name in _SHUFFLED and _plain(operand) == _plain(step.arguments[0]):
+                return self.joined("sum", step, node)
         return operation({"&&": "&", "||": "|"}.get(name, name), left, right)
 
     def is_half(self, node: Node) -> bool:
@@ -1706,7 +1739,7 @@ class _CudaEvaluation:
             case "true" | "false":
                 return True
             case "identifier":
-                return _text(node) in self.integers
+                return _text(node) in self.integers or _text(node) == "warpSize"
             case "field_expression":
                 return _text(node.child_by_field_name("argument")) in _BUILT_IN
             case "parenthesized_expression":
@@ -1744,6 +1777,11 @@ class _CudaEvaluation:
         condition = self.value(node.child_by_field_name("condition"))
         then, otherwise = (self.value(node.child_by_field_name(side)) for side in ("consequence", "alternative"))
         self.refuse_lengths(node, then, otherwise)
+        if isinstance(then, Reduced) and then.together == warps.UNCHECKED:
+            of_lanes = warps.of_lanes(condition, then, _beyond(otherwise))
+            if of_lanes is None:
+                raise Refused(f"what warps have, {_short(node)},", _line(node))
+            return of_lanes
         if is_constant(condition) and not self.is_argument(condition, node):
             return then if self.holds(condition, node) else otherwise
         if self.bounded(condition) or self.bounded(negated(condition)):
@@ -1795,10 +1833,10 @@ class _CudaEvaluation:
             raise Refused(_short(node), _line(node))
         if operator != "=" and step is None:
             before = self.known.get(path, ZERO) if tensor is None else read_back(tensor, self.stores)
-            if operator == "+=" and isinstance(value, Formula) and value.name == "shuffled":
+            if operator == "+=" and isinstance(value, Formula) and value.name in _SHUFFLED:
                 if _plain(value.arguments[0]) != _plain(before):
                     raise Refused(_short(node), _line(node))
-                value = _reduced("sum", value.arguments[0], together=True)
+                value = self.joined("sum", value, node)
             else:
                 value = operation(operator[:-1], before, value)
         if tensor is not None:
@@ -1863,8 +1901,9 @@ class _CudaEvaluation:
         groups = re.sub(r"<.*?>", "", _text(called)).rpartition("::")[0]
         if groups not in _NAMESPACES or (called.type == "field_expression" and name != "thread_rank"):
             raise Refused(f"the function {_short(called)}", _line(node))
-        if name == "__shfl_xor_sync" and len(argument_nodes) == 3:
-            return self.shuffled(argument_nodes, node)
+        is_of_32 = len(argument_nodes) == 4 and _text(argument_nodes[3]) in ("32", "warpSize")
+        if name in _SHUFFLES and (len(argument_nodes) == 3 or is_of_32):
+            return self.shuffled(_SHUFFLES[name], argument_nodes, node)
         if name == "mma_sync" and len(argument_nodes) == 4:
             a, b = (_path(_text(argument)) for argument in argument_nodes[1:3])
             product = MatMul(
@@ -1912,11 +1951,11 @@ class _CudaEvaluation:
             for operand, step in (values, values[::-1]) if kind in ("max", "min") and len(values) == 2 else ():
                 if (
                     isinstance(step, Formula)
-                    and step.name == "shuffled"
+                    and step.name in _SHUFFLED
                     and _plain(operand) == _plain(step.arguments[0])
                 ):
                     # Of what each thread has found.
-                    return _reduced(kind, operand, together=True)
+                    return self.joined(kind, step, node)
             return operation(kind, *values)
         if _SAME.match(name) and argument_nodes:
             value = self.value(argument_nodes[0])
@@ -1935,24 +1974,31 @@ class _CudaEvaluation:
             return Unread(f"{name}()")
         raise Refused(f"the function {name[:60]}", _line(node))
 
-    def shuffled(self, argument_nodes: list[Node], node: Node) -> Value:
-        """What another lane of a warp has, in a loop over all lanes. Each warp has read whole rows, 32 lanes wide."""
+    def shuffled(self, name: str, argument_nodes: list[Node], node: Node) -> Value:
+        """What another lane of a warp has, in a loop over all lanes."""
         value = self.value(argument_nodes[1])
+        all_lanes = re.fullmatch(r"0x[fF]{8}[uU]?|FULL_MASK|-1", _text(argument_nodes[0])) is not None
+        all_lanes = all_lanes and len(self.chosen) == self.chosen_outside
+        if not self.halved or not self.over_lanes or _text(argument_nodes[2]) != self.halved or not all_lanes:
+            raise Refused(_short(node), _line(node))
+        return Formula(name, (value,))
+
+    def joined(self, kind: str, step: Formula, node: Node) -> Value:
+        """What lanes have after a step that joins theirs. Each thread has read elements of one row, in steps of the
+        lanes of a warp or of all threads of a block."""
+        value = _plain(step.arguments[0])
+        if isinstance(value, Unread):
+            return value
         moves = {
             atom[2] for term in walk(value) if isinstance(term, Input) and term.place is not None
             for atom in places.atoms(term.place) if atom[0] == "k"
         }  # fmt: skip
-        all_lanes = re.fullmatch(r"0x[fF]{8}[uU]?|FULL_MASK|-1", _text(argument_nodes[0])) is not None
-        if (
-            not self.halved
-            or _text(argument_nodes[2]) != self.halved
-            or not all_lanes
-            or not moves <= {"32", "warpSize"}
-        ):
+        joined = warps.joined(kind, value, moves.pop(), down=step.name == "shuffled down") if len(moves) == 1 else None
+        if joined is None:
             raise Refused(_short(node), _line(node))
-        if not moves:
-            raise Refused(_short(node), _line(node))
-        return Formula("shuffled", (value,))
+        if isinstance(joined, Reduced) and joined.together in (warps.OF_WARPS, warps.FIRST_OF_WARPS):
+            self.of_warps.add(kind)
+        return joined
 
     def copied(self, argument_nodes: list[Node]) -> Value:
         """A copy from a tensor to shared memory: the first address is where to."""
@@ -1998,7 +2044,7 @@ class _CudaEvaluation:
         if len(set(changed)) < len(changed) or self.kittens:
             raise Refused(_short(node), _line(node))
         inner = replace(
-            self, known={}, tensors={}, columns={}, shapes={}, written={}, returned=None, left=False,
+            self, known={}, tensors={}, columns={}, shapes={}, written={}, shared=set(), returned=None, left=False,
             depth=self.depth + 1, turning="",
             integers=_integers(function, self.file.aliases) | {*self.file.constants} & self.integers,
             unsigned=_integers(function, self.file.aliases, unsigned=True),
@@ -2135,7 +2181,7 @@ def _settled(name: str, initial: Value, update: Value, iteration: Place) -> Valu
             return after_loop(name, initial, update, iteration)
 
 
-def _reduced(kind: str, value: Value, together: bool = False) -> Value:
+def _reduced(kind: str, value: Value, together: bool | str = False) -> Value:
     value = _plain(value)
     if isinstance(value, Reduced) and value.kind == kind:
         return replace(value, together=value.together or together)
@@ -2160,7 +2206,9 @@ def _reduction_of(value: Value) -> Reduced | None:
 def _is_step(before: Value, after: Value) -> bool:
     """Whether a turn does nothing but join what threads have of their own, which none of them has of all."""
     plain = _plain(before)
-    terms = in_order(plain, until=lambda term: isinstance(term, Reduced) and term.together)
+    terms = in_order(plain, until=lambda term: isinstance(term, Reduced) and bool(term.together))
+    if warps.is_join(plain, after):
+        return True
     steps = [_reduced(kind, plain, together=True) for kind in ("sum", "max", "min")]
     return isinstance(after, Carried) or (any(isinstance(term, Input) for term in terms) and after in steps)
 
@@ -2287,9 +2335,6 @@ def _threads(condition: Value) -> set[str]:
     return {f"threadIdx.{axis}" for axis in axes & {"x", "y"}} if "p" not in axes else set()
 
 
-_FIRST_THREAD = Index(frozenset({"r", "x"}), frozenset(), places.atom("r", "threadIdx.x"))
-
-
 def _threads_of(position: Place | None) -> set[str]:
     threads = {name for atom in places.atoms(position or NOWHERE) for name in re.findall(r"threadIdx\.\w", atom[1])}
     return threads | ({"threadIdx.y"} if "threadIdx.z" in threads else set())
@@ -2330,14 +2375,16 @@ def _beyond(value: Value) -> float | None:
 _ENDS = {"INFINITY", "FLT_MAX", "CUDART_INF_F", "HUGE_VALF", "HUGE_VAL", "DBL_MAX"}
 
 
-def _halved(node: Node) -> str:
-    """The variable that a loop halves from half of the threads on down to 1, or from 16 lanes on; empty for another."""
+def _halved(node: Node) -> tuple[str, bool]:
+    """The variable that a loop halves from half of the threads on down to 1, or from 16 lanes on, and whether it is of
+    lanes; empty for another."""
     clauses = [_text(node.child_by_field_name(side) or node) for side in ("initializer", "condition", "update")]
     init, condition, update = (re.sub(r"\s+", " ", clause).strip("; ()") for clause in clauses)
-    begin = re.fullmatch(r"(?:unsigned int|unsigned|int) (\w+) = (blockDim\.x ?(?:/ ?2|>> ?1)|16)", init)
+    begin = re.fullmatch(r"(?:unsigned int|unsigned|int) (\w+) = (blockDim\.x ?(?:/ ?2|>> ?1)|16|warpSize ?/ ?2)", init)
     if begin is None or not re.fullmatch(rf"{begin[1]} ?(> ?0|>= ?1)", condition):
-        return ""
-    return begin[1] if re.fullmatch(rf"{begin[1]} ?(>>= ?1|/= ?2)", update) else ""
+        return "", False
+    is_halved = re.fullmatch(rf"{begin[1]} ?(>>= ?1|/= ?2)", update) is not None
+    return (begin[1], not begin[2].startswith("blockDim")) if is_halved else ("", False)
 
 
 def _templates(function: Node) -> set[str]:

@@ -240,9 +240,17 @@ def _attention(stores: tuple[Output, ...], updates: Mapping[str, Value]) -> Atte
     if other_inputs - {attention.q.tensor, attention.k.tensor} or attention_tensors & {*left_out}:
         return Outside("its products are those of attention, but not forward")
     return Attention(
-        attention.q, attention.k, attention.v, store, attention.causal, left_out, attention.hidden, attention.adds,
-        attention.group, attention.bias,
-    )  # fmt: skip
+        attention.q,
+        attention.k,
+        attention.v,
+        store,
+        attention.causal,
+        left_out,
+        attention.hidden,
+        attention.adds,
+        attention.group,
+        attention.bias,
+    )
 
 
 def _gemm(stores: tuple[Output, ...]) -> Gemm | Outside:

@@ -38,8 +38,8 @@ def place_with_index(value: Value) -> tuple[Place, Input | None]:
     if index.place is None or index.by is not None:
         return place_of(value), None
     stand_in = Index(index.axes, frozenset(), atom(*_atom_of(index)))
-    place = place_of(replaced(value, lambda term: stand_in if term == index or _is_whole(term, index) else None))
-    return place, index
+    position = place_of(replaced(value, lambda term: stand_in if term == index or _is_whole(term, index) else None))
+    return position, index
 
 
 def _is_whole(term: Value, index: Input) -> bool:
@@ -50,13 +50,13 @@ def _atom_of(index: Input) -> Atom:
     return ("g", index.tensor, written(index.place or NOWHERE))
 
 
-def followed(place: Place, index: Input | None) -> Place:
+def followed(position: Place, index: Input | None) -> Place:
     """A place with the place of its index where the index is."""
     if index is None or index.place is None:
-        return place
+        return position
     chosen = _atom_of(index)
     moved = NOWHERE
-    for product, factor in place:
+    for product, factor in position:
         term = frozenset({(tuple(symbol for symbol in product if symbol != chosen), factor)})
         for _ in range(product.count(chosen)):
             term = times(term, index.place)
@@ -72,8 +72,8 @@ def indices_of(stores: Iterable[Output]) -> dict[str, Input]:
 
 
 def without_indices(value: Value) -> list[Value]:
-    """What a value is made of, without the indices of its elements."""
-    return in_order(value, until=lambda term: isinstance(term, Input))
+    """What a value is made of, itself first, without the indices of its elements."""
+    return in_order(value, until=lambda term: isinstance(term, Input))[::-1]
 
 
 def with_rows(stores: tuple[Output, ...]) -> tuple[Output, ...] | str:
@@ -87,21 +87,24 @@ def with_rows(stores: tuple[Output, ...]) -> tuple[Output, ...] | str:
         chosen = atom(*_atom_of(term.by))
         row = plus(term.place, chosen, -1.0)
         if atoms(chosen) & atoms(row):
-            place = followed(term.place, term.by)
+            position = followed(term.place, term.by)
             of_index = [product for product, _ in term.place if atoms(chosen) & {*product}]
-            if len(of_index) != 1 or any(kind == "g" for kind, _, _ in atoms(place)):
+            if len(of_index) != 1 or any(kind == "g" for kind, _, _ in atoms(position)):
                 return f"{term.tensor} is read at indices that are not known"
-            new[term] = replace(term, place=place)
+            new[term] = replace(term, place=position)
             continue
         if len(term.place) != len(row) + 1:
             new[term] = replace(term, place=followed(term.place, term.by))
             continue
         whole_rows = [
-            other
-            for other in every
-            if other.tensor == term.tensor and other.by is None and other.place and row < other.place
-            and not _indices(plus(other.place, row, -1.0)) & _indices(row)
-        ]  # fmt: skip
+            access
+            for access in every
+            if access.tensor == term.tensor
+            and access.by is None
+            and access.place
+            and row < access.place
+            and not _indices(plus(access.place, row, -1.0)) & _indices(row)
+        ]
         if _indices(row) != _indices(term.by.place or NOWHERE) or not whole_rows:
             return f"elements of {term.tensor} are read at indices that are not known"
         is_chosen = Formula("==", (COLUMN, term.by))
@@ -109,8 +112,8 @@ def with_rows(stores: tuple[Output, ...]) -> tuple[Output, ...] | str:
     return tuple(replace(store, value=replaced(store.value, new.get)) for store in stores)
 
 
-def _indices(place: Place) -> set[Atom]:
-    return {symbol for symbol in atoms(place) if symbol[0] != "s"}
+def _indices(position: Place) -> set[Atom]:
+    return {symbol for symbol in atoms(position) if symbol[0] != "s"}
 
 
 def misplaced(stores: tuple[Output, ...]) -> str:

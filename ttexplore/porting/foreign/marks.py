@@ -44,7 +44,8 @@ class ForeignKernel:
     its `parameters`, `block_counts` the ends of loops that go on from a block's own number, and `constants` the
     whole numbers that the source gives names outside of the kernel. `group_sizes` are the parameters that say how
     many rows of blocks follow each other in each column before the next rows. Whether parameters that are numbers
-    `has_types` depends on the language: where they have, numbers without a dtype are float32."""
+    `has_types` depends on the language: where they have, numbers without a dtype are float32.
+    A kernel `joins_warps` if a row is of all warps of a block."""
 
     name: str
     line: int
@@ -61,6 +62,7 @@ class ForeignKernel:
     constants: Mapping[str, int] = field(default_factory=dict[str, int])
     group_sizes: frozenset[str] = frozenset()
     has_types: bool = False
+    joins_warps: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -516,7 +516,7 @@ def _placed(
             value
             for store in stores
             for value in walk(store.value)
-            if isinstance(value, Reduced) and not value.together
+            if isinstance(value, Reduced) and value.together is not True
         ]
         if alone:
             return "threads do not add up what each of them reduced"

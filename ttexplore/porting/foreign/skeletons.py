@@ -389,9 +389,12 @@ def _rowwise(kernel: ForeignKernel, family: Rowwise, module: _Module) -> str:
             code("for i, j in T.Parallel(block, {width}):", width=width),
             code(
                 "    {buffer}[i, j] = {name}[{index}[i], {column}]",
-                buffer=buffers[name], name=names.of(name), index=buffers[access.by.tensor], column=column,
+                buffer=buffers[name],
+                name=names.of(name),
+                index=buffers[access.by.tensor],
+                column=column,
             ),
-        ]  # fmt: skip
+        ]
     for store in stores:
         rank = out[store.tensor]
         buffer = names.derived(names.of(store.tensor), "out")
@@ -596,10 +599,15 @@ def _attention(family: Attention, module: _Module) -> str:
         hidden, score = number(family.hidden), code("scores[i, j] * scale")
         if family.bias is not None:
             score = code("{score} + 1.44269504 * ({bias})", score=score, bias=_bias(family.bias, names))
-        other = code("{score} + {hidden}", score=score, hidden=hidden) if family.adds else hidden
+        hidden_score = code("{score} + {hidden}", score=score, hidden=hidden) if family.adds else hidden
         scaled = [
             code("    for i, j in T.Parallel(block, block):"),
-            code("        scores[i, j] = T.if_then_else({seen}, {score}, {other})", seen=mask, score=score, other=other),
+            code(
+                "        scores[i, j] = T.if_then_else({seen}, {score}, {other})",
+                seen=mask,
+                score=score,
+                other=hidden_score,
+            ),
         ]
     loops = code("bx + 1") if family.causal and is_left_out else code("T.ceildiv(length, block)")
     body = [

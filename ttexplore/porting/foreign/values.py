@@ -130,16 +130,17 @@ class Formula(_Keyed):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduced(_Keyed):
-    """A sum, maximum or minimum over the elements of a row. `together` is whether threads add up theirs."""
+    """A sum, maximum or minimum over the elements of a row. `together` is whether threads add up theirs, or who has
+    what of it (``warps``)."""
 
     kind: str
     value: Value
-    together: bool = field(default=False, compare=False)
+    together: bool | str = field(default=False, compare=False)
     key: bytes = _key()
     leaves: frozenset[str] = _leaves()
 
     def __post_init__(self) -> None:
-        self.digest(self.kind, self.value)
+        self.digest(self.kind, self.value, self.together if isinstance(self.together, str) else "")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -39,6 +39,8 @@ MULTIPLES = ("multiples of blocks", "other multiples")
 # Blocks that a launch may choose, by the order of their names.
 _BLOCKS = (8, 4, 2, 16, 32)
 _THREADS = 32
+# The threads of a block whose warps join what they have.
+_OF_WARPS = (64, 96, 32, 128)
 # The longest axis that is tried for a number of the source.
 LONGEST = 2_100
 # How many programs there are where each takes several blocks, by the kind: in some launches every one has several.
@@ -199,6 +201,8 @@ class _Launching:
         chosen = [name for name in names if name in constants or name.startswith("blockDim.")]
         for number, name in enumerate(chosen):
             self.values[name] = _BLOCKS[min(number, len(_BLOCKS) - 1)]
+        if self.kernel.joins_warps and "blockDim.x" in self.values:
+            self.values["blockDim.x"] = _OF_WARPS[self.number]
 
     def choose_variants(self) -> None:
         """Constants and numbers that decide a variant have values that give the one that was read."""

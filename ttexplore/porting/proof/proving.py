@@ -170,12 +170,7 @@ class _Proving:
         if draft := self.beyond_numbers(launch_with):
             return draft
         first, (_, of_source, of_skeleton) = launches[0], self.worst
-        for name in self.whole_blocks:
-            skipped = f"{name} is a multiple of the source's blocks: it leaves out what is beyond whole ones"
-            self.trials.append(Trial(first.sizes, "", skipped=skipped))
-        for name, width in self.vectors.items():
-            skipped = f"{name} is a multiple of {width}: the source has whole vectors"
-            self.trials.append(Trial(first.sizes, "", skipped=skipped))
+        self.trials += _left_out(self.whole_blocks, self.vectors, first)
         return PortProof(tuple(self.trials), {"grid": first.launch.grid, **first.numbers}, of_source, of_skeleton)
 
     def is_tried(self, launch: TrialLaunch) -> bool:
@@ -310,6 +305,15 @@ def _factory_arguments(skeleton: Skeleton, launch: TrialLaunch) -> dict[str, obj
     values = {skeleton.names[name]: value for name, value in launch.values.items() if name in skeleton.names}
     blocks = {"block": _BLOCK} | ({"block_depth": _BLOCK_DEPTH} if "depth" in launch.sizes else {})
     return {**launch.sizes, **blocks, **values, "dtype": "float32"}
+
+
+def _left_out(blocks: Sequence[str], widths: Mapping[str, int], launch: TrialLaunch) -> list[Trial]:
+    """What is not tried where a source takes whole blocks or vectors."""
+    skipped = [
+        f"{name} is a multiple of the source's blocks: it leaves out what is beyond whole ones" for name in blocks
+    ]
+    skipped += [f"{name} is a multiple of {width}: the source has whole vectors" for name, width in widths.items()]
+    return [Trial(launch.sizes, "", skipped=reason) for reason in skipped]
 
 
 def _elements(launch: TrialLaunch) -> int:
