@@ -198,7 +198,7 @@ export class Editor {
       const row = /** @type {HTMLElement | undefined} */ (told[i]?.[0]);
       if (!row) return;
       /** @type {HTMLElement} */ (message).style.top = `${row.offsetTop + row.offsetHeight}px`;
-      classed(message, "through", row.nextElementSibling?.classList.contains("at"));
+      classed(message, "through", !!row.nextElementSibling?.classList.contains("at"));
     });
   }
 
