@@ -247,7 +247,17 @@ def test_such_tiles_have_no_rows() -> None:
 
 
 def test_outputs_in_such_tiles_are_held_to_their_own_bound() -> None:
-    exploration = ttx.explore(repacked(BF16))
-    assert exploration.plan.precisions == ("block_float",)
-    coarse = ttx.explore(repacked(BF16), options={"math_fidelity": "LoFi"})
-    assert coarse.plan.precisions == ("low_fidelity",)
+    @T.prim_func
+    def product(A: T.Tensor((64, 64), BF16), Out: T.Tensor((64, 64), BF16)):
+        T.annotate_tt_layout({Out: BFP8})
+        with T.Kernel(1):
+            a, c = T.alloc_shared((64, 64), BF16), T.alloc_fragment((64, 64), "float32")
+            T.copy(A, a)
+            T.gemm(a, a, c, clear_accum=True)
+            T.copy(c, Out)
+
+    # The fidelity is that of products: it says nothing of copies.
+    for kernel, coarse in ((repacked(BF16), "block_float"), (product, "low_fidelity")):
+        for fidelity, wanted in (("HiFi4", "block_float"), ("LoFi", coarse)):
+            explored = ttx.explore(kernel, options={"math_fidelity": fidelity})
+            assert explored.plan.precisions == (wanted,)
