@@ -35,16 +35,17 @@ def test_block_that_does_not_fit_l1() -> None:
     assert error.span is not None
 
 
-def test_unsupported_dtype() -> None:
+@pytest.mark.parametrize(("dtype", "named"), [("float64", "A is float64"), ("int64", "storing to B, which is int64")])
+def test_unsupported_dtype(dtype: str, named: str) -> None:
     @T.prim_func
-    def kernel(A: T.Tensor((64, 64), "int64"), B: T.Tensor((64, 64), "int64")):
+    def kernel(A: T.Tensor((64, 64), dtype), B: T.Tensor((64, 64), dtype)):
         with T.Kernel(1, 1) as (bx, by):
-            a = T.alloc_shared((64, 64), "int64")
+            a = T.alloc_shared((64, 64), dtype)
             T.copy(A, a)
             T.copy(a, B)
 
     error = refused(kernel, Unsupported)
-    assert "A is int64: no tile format supports this dtype" in error.message
+    assert f"{named}: no tile format supports this dtype" in error.message
 
 
 def test_stores_through_a_view_that_end_inside_of_a_row() -> None:
