@@ -35,17 +35,16 @@ def test_block_that_does_not_fit_l1() -> None:
     assert error.span is not None
 
 
-@pytest.mark.parametrize(("dtype", "named"), [("float64", "A is float64"), ("int64", "storing to B, which is int64")])
-def test_unsupported_dtype(dtype: str, named: str) -> None:
+def test_unsupported_dtype() -> None:
     @T.prim_func
-    def kernel(A: T.Tensor((64, 64), dtype), B: T.Tensor((64, 64), dtype)):
+    def kernel(A: T.Tensor((64, 64), "float64"), B: T.Tensor((64, 64), "float64")):
         with T.Kernel(1, 1) as (bx, by):
-            a = T.alloc_shared((64, 64), dtype)
+            a = T.alloc_shared((64, 64), "float64")
             T.copy(A, a)
             T.copy(a, B)
 
     error = refused(kernel, Unsupported)
-    assert f"{named}: no tile format supports this dtype" in error.message
+    assert "A is float64: no tile format supports this dtype" in error.message
 
 
 def test_stores_through_a_view_that_end_inside_of_a_row() -> None:
