@@ -48,6 +48,25 @@ def test_blocks_that_elements_of_int64_choose() -> None:
     np.testing.assert_array_equal(r, a[indices])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int8", "uint8", "int32"])
+def test_an_element_that_is_cast_twice(dtype: str) -> None:
+    """It is an int32 whatever it was: a fraction is cut off, and what is computed with it does not wrap at 8 bits."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 32), dtype), B: T.Tensor((32, 32), "int32")):
+        with T.Kernel(1):
+            a, b = T.alloc_fragment((32, 32), dtype), T.alloc_fragment((32, 32), "int32")
+            T.copy(A, a)
+            for i, j in T.Parallel(32, 32):
+                b[i, j] = T.cast(T.cast(a[i, j], "int64"), "int32") * 2
+            T.copy(b, B)
+
+    a = (np.arange(1024).reshape(32, 32) % 120 + (0.75 if dtype == "float32" else 0)).astype(dtype)
+    run = ttx.explore(kernel).run([a])
+    assert run.passed, run.message
+    np.testing.assert_array_equal(run.outputs[0], np.trunc(a).astype(np.int32) * 2)
+
+
 def refused(using: Any) -> Unsupported:
     @T.prim_func
     def kernel(N: T.Tensor((64,), "int64"), A: T.Tensor((256, 32), "float32"), C: T.Tensor((32, 32), "float32")):

@@ -20,10 +20,16 @@ def wide_element(load: ir.Expr) -> ir.Expr:
 
 
 def narrow_element(value: ir.Expr) -> ir.Expr:
-    """An element that is cast to int32, or an index, as it is in the tensor; another value as it is."""
-    if not isinstance(value, tirx.Cast) or str(value.ty.dtype) != "int64" or not isinstance(value.value, ir.TensorLoad):
-        return value
-    return value.value
+    """An element of int32 that is cast to int64 and then to int32, or an index, as it is; another value as it is. Casts
+    of elements of other dtypes round, or make arithmetic wider."""
+    match value:
+        case tirx.Cast(value=ir.TensorLoad() as load) if (str(value.ty.dtype), str(load.ty.dtype)) == (
+            "int64",
+            "int32",
+        ):
+            return load
+        case _:
+            return value
 
 
 def check_wide_tensors(body: Iterable[tirx.Stmt], tensors: Set[tirx.Buffer]) -> None:
