@@ -467,7 +467,7 @@ class _Walker(CoreWalk):
         if op == REDUCE_BLOCK_MAX_ROW:
             tiles = self.value(call.values["tiles"], call)
             cycles += (tiles - 1) * POOL_CYCLES
-        if op.name.startswith("mul_"):
+        if op.multiplies:
             cycles += costs.multiply_tile_cycles[self.fidelity] - costs.multiply_tile_cycles["HiFi4"]
         first, *further = (self.page(call, name) for name in sources)
         self.streams.source(tiles * first + sum(further), cycles, 0 if op.gives == "same" else cycles)

@@ -63,6 +63,7 @@ def _fpu(name: str) -> Op:
         source_a="in0",
         source_b="in1",
         accumulates=accumulates,
+        multiplies=accumulates,
         cycles=cycles,
     )
 
@@ -86,6 +87,7 @@ def _fpu_broadcast(name: str, over: str) -> Op:
         source_a="in0",
         source_b="in1",
         accumulates=accumulates,
+        multiplies=accumulates,
         cycles=cycles,
         note=note,
     )
@@ -105,6 +107,7 @@ def _fpu_reuse_dest(name: str, cpp: str, source: str, meaning: Binary) -> Op:
         # DST moves to one source register, the circular buffer to the other.
         source_a="in1" if source == "B" else "",
         source_b="in1" if source == "A" else "",
+        multiplies=_OPERATIONS[cpp][1],
         cycles=_OPERATIONS[cpp][2] + 16,
         note="the operand in DST is truncated to TF32",
     )

@@ -150,7 +150,8 @@ class Op:
     `has_result` that it gives a whole number, which the IR binds to a name. An operation of the engine `whole block`
     has no C++: D3 replaces it. `function` is the name in TIR of the kernel language's function that the operation
     computes, and `of_elements` computes it in the dtype of its operand: language, lowering and interpreter identify
-    the function by these.
+    the function by these. `multiplies` says that the FPU multiplies elements, once for each phase of the math fidelity;
+    `fast` that the result is as far off as `note` says.
 
     `reach` computes, from the values of the operands, how many tiles the operation touches, starting at the tile or DST
     index; default 1. `wrong_in` lists the settings in which the chip silently computes a wrong result: the data format
@@ -195,6 +196,8 @@ class Op:
     has_result: bool = False
     function: str = ""
     of_elements: Callable[..., Any] | None = None
+    multiplies: bool = False
+    fast: bool = False
     ir_name: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -206,9 +209,9 @@ class Op:
         on_engines = self.role == "compute" and self.engine in ("fpu", "sfpu", "pack", "block", "whole block")
         traits: dict[OperationKind, bool] = {
             "engines": on_engines and self.meaning is not None,
-            "product": self.engine == "fpu" and (self.accumulates or self.name.startswith("mul_")),
+            "product": self.engine == "fpu" and (self.accumulates or self.multiplies),
             "sum": bool(self.leaves),
-            "fast": self.name.startswith("exp_fast"),
+            "fast": self.fast,
         }
         return tuple(kind for kind, holds in traits.items() if holds)
 

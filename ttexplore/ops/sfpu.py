@@ -138,6 +138,7 @@ def _op(
     takes: TileKind | Literal["any"] = "float32",
     gives: TileKind | Literal["same"] = "float32",
     function: str = "",
+    fast: bool = False,
 ) -> Op:
     """An SFPU operation. Its init and call in C++ are named after it and take its `template` arguments, unless `init`
     and `cpp` are given."""
@@ -159,6 +160,7 @@ def _op(
         defines=defines,
         function=function,
         of_elements=meaning if function else None,
+        fast=fast,
     )
 
 
@@ -176,7 +178,7 @@ _FUNCTIONS = (
     _op("exp", _VALUE, wide.exp, f"{_UNARY}exp.h", function="exp"),
     # Without the macro, the SDK rounds its whole numbers at random.
     _op("exp_fast", _VALUE_AND_SCALAR, _exp_of_product, f"{_UNARY}exp.h", init="exp_tile_init<true, {scalar}>()",
-        init_operands=("scalar",), cpp="exp_tile<true>({value})", defines=("DISABLE_SFPLOADMACRO 1",),
+        init_operands=("scalar",), cpp="exp_tile<true>({value})", defines=("DISABLE_SFPLOADMACRO 1",), fast=True,
         note=f"exp(value * scalar), up to {FAST_ERROR:.1%} off; 0 below -88.5, no number above 88.7"),
     _op("exp2", _VALUE, wide.exp2, _COMPUTE, function="exp2"),
     _op("log", _VALUE, wide.log, _COMPUTE, function="log"),

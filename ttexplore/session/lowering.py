@@ -114,8 +114,7 @@ def precisions(explored: Explored) -> tuple[Precision, ...]:
     lowest: dict[str, Precision] = {}
     for lowering in explored._lowerings:
         plan = lowering.plan
-        layouts = sorted(plan.layouts, key=lambda layout: layout.position)
-        outputs = [layout.name for layout in layouts if layout.role != "input"]
+        outputs = [layout.name for layout in ordered_layouts(plan) if layout.role in WRITTEN]
         inputs = {sources.tensor: sources.inputs for sources in plan.sources}
         before = dict(lowest)
         for name, precision in zip(outputs, plan.precisions, strict=True):
