@@ -113,5 +113,13 @@ def test_blocks_that_join_what_threads_have_compute_as_numpy(name: str) -> None:
     assert np.abs(output - expected).max() <= 1e-2 * np.abs(expected).max()
 
 
+@pytest.mark.parametrize(
+    ("name", "gathers"), [("embedding.cu", True), ("cross_entropy.triton", True), ("saxpy_grid_stride.cu", False)]
+)
+def test_which_indices_are_tried_is_told(name: str, gathers: bool) -> None:
+    told = str(ported(name).kernels[0].proof)
+    assert ("holds indices that there are: no others are tried" in told) == gathers
+
+
 if __name__ == "__main__":
     print(*(f"{name:<26} {outcome(ported(name).kernels[0])}" for name in NAMES), sep="\n")

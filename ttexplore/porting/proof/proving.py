@@ -308,11 +308,12 @@ def _factory_arguments(skeleton: Skeleton, launch: TrialLaunch) -> dict[str, obj
 
 
 def _left_out(blocks: Sequence[str], widths: Mapping[str, int], launch: TrialLaunch) -> list[Trial]:
-    """What is not tried where a source takes whole blocks or vectors."""
+    """What is not tried where a source takes whole blocks or vectors, or elements that others choose."""
     skipped = [
         f"{name} is a multiple of the source's blocks: it leaves out what is beyond whole ones" for name in blocks
     ]
     skipped += [f"{name} is a multiple of {width}: the source has whole vectors" for name, width in widths.items()]
+    skipped += [f"{tensor} holds indices that there are: no others are tried" for tensor in launch.choices]
     return [Trial(launch.sizes, "", skipped=reason) for reason in skipped]
 
 
