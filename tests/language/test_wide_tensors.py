@@ -56,7 +56,7 @@ def test_an_element_that_is_cast_twice(dtype: str) -> None:
     def kernel(A: T.Tensor((32, 32), dtype), B: T.Tensor((32, 32), "int32")):
         with T.Kernel(1):
             a, b = T.alloc_fragment((32, 32), dtype), T.alloc_fragment((32, 32), "int32")
-            T.copy(A, a)
+            T.copy(A[0, 0], a)
             for i, j in T.Parallel(32, 32):
                 b[i, j] = T.cast(T.cast(a[i, j], "int64"), "int32") * 2
             T.copy(b, B)
@@ -65,6 +65,41 @@ def test_an_element_that_is_cast_twice(dtype: str) -> None:
     run = ttx.explore(kernel).run([a])
     assert run.passed, run.message
     np.testing.assert_array_equal(run.outputs[0], np.trunc(a).astype(np.int32) * 2)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_sums_and_products_that_choose_places(dtype: str) -> None:
+    """Their lowest 32 bits are the place, wherever a step on the way there is beyond them."""
+
+    @T.prim_func
+    def kernel(N: T.Tensor((8,), dtype), A: T.Tensor((256, 32), "float32"), C: T.Tensor((256, 32), "float32")):
+        with T.Kernel(8) as b:
+            a = T.alloc_shared((32, 32), "float32")
+            row = T.cast(N[b], "int64") * 100_000 - T.cast(N[b], "int64") * 99_968
+            T.copy(A[row, 0], a)
+            T.copy(a, C[b * 32, 0])
+
+    indices = np.array([7, 0, 3, 6, 5, 4, 1, 2], dtype)
+    a = np.arange(256 * 32, dtype=np.float32).reshape(256, 32)
+    exploration = ttx.explore(kernel)
+    assert (check := exploration.check([indices, a])), str(check)
+    run = exploration.run([indices, a])
+    np.testing.assert_array_equal(run.outputs[0], a.reshape(8, 32, 32)[indices].reshape(256, 32))
+
+
+def test_a_float_of_an_element() -> None:
+    @T.prim_func
+    def kernel(N: T.Tensor((64,), "int64"), C: T.Tensor((64, 32), "float32")):
+        with T.Kernel(1):
+            c = T.alloc_shared((64, 32), "float32")
+            for i, j in T.Parallel(64, 32):
+                c[i, j] = N[i]
+            T.copy(c, C)
+
+    indices = np.arange(64) * 10_000 - 300_000
+    run = ttx.explore(kernel).run([indices])
+    assert run.passed, run.message
+    np.testing.assert_array_equal(run.outputs[0], np.repeat(indices[:, None], 32, 1))
 
 
 def refused(using: Any) -> Unsupported:
@@ -81,20 +116,20 @@ def refused(using: Any) -> Unsupported:
 
 
 @T.macro
-def product(N: Any, A: Any, a: Any) -> None:
-    T.copy(A[N[0] * 32, 0], a)
+def quotient(N: Any, A: Any, a: Any) -> None:
+    T.copy(A[N[0] * 100_000 // 100_000, 0], a)
 
 
 @T.macro
 def name(N: Any, A: Any, a: Any) -> None:
-    row = N[0] + 1
-    T.copy(A[row, 0], a)
+    row = N[0] * 100_000
+    T.copy(A[row % 32, 0], a)
 
 
 @T.macro
-def value(N: Any, A: Any, a: Any) -> None:
-    for i, j in T.Parallel(32, 32):
-        a[i, j] = N[i]
+def comparison(N: Any, A: Any, a: Any) -> None:
+    if T.cast(T.int32(N[0]), "int64") * 100_000 > 5:
+        T.copy(A[0, 0], a)
 
 
 @T.macro
@@ -105,9 +140,9 @@ def stored(N: Any, A: Any, a: Any) -> None:
 
 
 @pytest.mark.parametrize(("using", "message", "hint"), [
-    (product, "arithmetic in int64 with an element of N", "T.cast(element, T.int32)"),
+    (quotient, "arithmetic in int64 with an element of N", "T.cast(element, T.int32)"),
     (name, "arithmetic in int64 with an element of N", "T.cast(element, T.int32)"),
-    (value, "arithmetic in int64 with an element of N", "T.cast(element, T.int32)"),
+    (comparison, "arithmetic in int64 with an element of N", "T.cast(element, T.int32)"),
     (stored, "storing to N, which is int64: no tile format supports this dtype", "use int32"),
 ])  # fmt: skip
 def test_what_needs_int64(using: Any, message: str, hint: str) -> None:

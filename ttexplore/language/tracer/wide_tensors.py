@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import partial
+from typing import NamedTuple
 
 from tvm import ir, tirx
 
 from ttexplore.errors import Unsupported
-from ttexplore.ir.adapter import span_of
+from ttexplore.ir.adapter import choice_of, identity, span_of
 from ttexplore.ir.build import expressions_of
-from ttexplore.ir.dag import nodes_of
+from ttexplore.ir.dag import folded, parts_of
 from ttexplore.ir.dataflow import regions_used
 from ttexplore.ir.rewrite import walk
+from ttexplore.record import Span
 
 
 def wide_element(load: ir.Expr) -> ir.Expr:
@@ -32,9 +35,29 @@ def narrow_element(value: ir.Expr) -> ir.Expr:
             return value
 
 
+class _Element(NamedTuple):
+    """A number made of an element of a tensor, and whether it may need more than 32 bits."""
+
+    tensor: str
+    exceeds: bool
+
+
+# The lowest 32 bits of what these give depend on no other bits of their operands.
+_SUMS = (tirx.Add, tirx.Sub, tirx.Mul, tirx.LShift)
+_BITS = (tirx.BitwiseAnd, tirx.BitwiseOr, tirx.BitwiseXor, tirx.BitwiseNot)
+_FITTING = frozenset({"int32", "int16", "int8", "uint16", "uint8", "bool"})
+
+
 def check_wide_tensors(body: Iterable[tirx.Stmt], tensors: Set[tirx.Buffer]) -> None:
-    """Raise Unsupported where a kernel computes with elements of such tensors in int64, or stores to one."""
+    """Raise Unsupported where a kernel stores to one of such tensors, or needs more than 32 bits of a number.
+
+    The chip has the lowest 32 bits of sums and products with elements. They are enough for an index or an int32, but
+    not for a quotient, a comparison or a float.
+    """
+    # By identity: while a kernel is traced, comparing is part of it.
+    variables: dict[int, _Element | None] = {}
     for statement in (inner for outer in body for inner in walk(outer)):
+        span = span_of(statement)
         stored = [statement.buffer] if isinstance(statement, tirx.BufferStore) else []
         stored += [region.source for region, kind in regions_used(statement) if kind != "read"]
         for buffer in stored:
@@ -43,17 +66,33 @@ def check_wide_tensors(body: Iterable[tirx.Stmt], tensors: Set[tirx.Buffer]) -> 
                     "L009",
                     f"storing to {buffer.name}, which is int64: no tile format supports this dtype",
                     hint="use int32: integers of other sizes above 8 bits have no tiles",
-                    span=span_of(statement),
+                    span=span,
                 )
-        for node in (node for value in expressions_of(statement) for node in nodes_of(value)):
-            if (
-                (load := narrow_element(node)) is not node
-                and isinstance(load, ir.TensorLoad)
-                and load.source in tensors
-            ):
+        for value in expressions_of(statement):
+            element = folded(value, partial(_element, variables, span))
+            if isinstance(statement, tirx.Bind):
+                variables[identity(statement.var)] = element
+
+
+def _element(
+    variables: Mapping[int, _Element | None], span: Span | None, node: ir.Expr, operands: Sequence[_Element | None]
+) -> _Element | None:
+    """What a part of an expression is, by its operands. The indices of a load may have any bits above 32."""
+    if isinstance(node, ir.TensorLoad):
+        return _Element(str(node.source.name), exceeds=str(node.ty.dtype) not in _FITTING)
+    elements = [operand for operand in operands if operand is not None]
+    if not elements:
+        return variables.get(identity(node)) if isinstance(node, ir.Var) else None
+    dtype, exceeds = str(node.ty.dtype), any(operand.exceeds for operand in elements)
+    if dtype == "int64" and isinstance(node, _SUMS):
+        exceeds = True
+    elif not (isinstance(node, (*_BITS, tirx.Cast)) and (dtype in _FITTING or dtype == "int64")):
+        for operand, part in zip(operands, parts_of(node), strict=True):
+            if operand is not None and operand.exceeds and str(part.ty.dtype) == "int64" and choice_of(node) is None:
                 raise Unsupported(
                     "L009",
-                    f"arithmetic in int64 with an element of {load.source.name}",
-                    hint="cast the element first: T.cast(element, T.int32)",
-                    span=span_of(statement),
+                    f"arithmetic in int64 with an element of {operand.tensor}",
+                    hint="if the numbers fit into int32, cast the element first: T.cast(element, T.int32)",
+                    span=span,
                 )
+    return _Element(elements[0].tensor, exceeds and dtype not in _FITTING)
