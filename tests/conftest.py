@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import gc
 import os
+import zlib
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +16,10 @@ from tests.typecheck.headers import HEADERS_FOLDER, headers_missing
 
 GOLDEN_FOLDER = Path(__file__).parent / "golden"
 LARGEST_DIFF_LINES = 80
-# Of a test with many parameters `make test` runs so many, from all over them; `make test-all` runs it with all.
+# Of a test with many parameters `make test` runs so many, from all over them, and `make test-all` so many; those of the
+# laws, marked `every_case`, with all. `make test-thorough` runs all tests with all.
 EVERYDAY_PARAMETERS = 6
+MOST_PARAMETERS = 40
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,12 +31,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tests: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         tests[item.nodeid.partition("[")[0]].append(item)
-    for cases in tests.values():
-        spread = (len(cases) - 1) / (EVERYDAY_PARAMETERS - 1)
-        everyday = {round(spread * number) for number in range(EVERYDAY_PARAMETERS)}
+    for name, cases in tests.items():
+        everyday = _spread(len(cases), EVERYDAY_PARAMETERS)
+        # Tests of the same kernels take different ones.
+        most = {(number + zlib.crc32(name.encode())) % len(cases) for number in _spread(len(cases), MOST_PARAMETERS)}
         for number, item in enumerate(cases):
             if number not in everyday:
                 item.add_marker(pytest.mark.slow)
+                if number not in most and not item.get_closest_marker("every_case"):
+                    item.add_marker(pytest.mark.thorough)
+
+
+def _spread(cases: int, count: int) -> set[int]:
+    """So many numbers of cases, from all over them."""
+    return {round((cases - 1) / (count - 1) * number) for number in range(count)}
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -42,6 +54,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         for item in session.items:
             if item.get_closest_marker("xdist_group") and "@" not in item.nodeid.rpartition("]")[2]:
                 raise pytest.UsageError(f"{item.nodeid}: pytest-xdist does not see its group")
+    # The tests themselves stay: looking through all of them with each collection takes a tenth of the time.
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_configure() -> None:

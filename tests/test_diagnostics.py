@@ -103,6 +103,7 @@ def all_raised() -> dict[Path, list[Raised]]:
     return made | {path: faults(path.read_text(encoding="utf-8")) for path in RUNTIME}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("path", [*SOURCES, *RUNTIME], ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_every_code_is_in_the_catalogue(path: Path) -> None:
     wrong = [

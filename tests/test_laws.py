@@ -24,6 +24,7 @@ def test_each_kernel_has_a_name_of_its_own() -> None:
     assert len(CASES) == len(CORPUS)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", NAMES)
 def test_every_step_executes_and_the_emulator_agrees(name: str) -> None:
     """Law 2, and the emitted text on the emulator, for all steps and the default target."""

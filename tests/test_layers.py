@@ -154,6 +154,7 @@ def violations(module: str, source: str) -> list[str]:
     return found
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "path", sorted(PACKAGE_FOLDER.rglob("*.py")), ids=lambda path: module_name(path, PACKAGE_FOLDER)
 )
@@ -192,6 +193,7 @@ def imported_passes(source: str) -> set[str]:
     return imported_modules(source) & {step.function.__module__ for step in PIPELINE}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "path", sorted(PACKAGE_FOLDER.rglob("*.py")), ids=lambda path: module_name(path, PACKAGE_FOLDER)
 )

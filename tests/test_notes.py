@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import string
 import tomllib
 from pathlib import Path
@@ -12,7 +13,11 @@ from ttexplore.record import from_json, to_json
 
 PACKAGE = Path(__file__).parents[1] / "ttexplore"
 SENTENCES = tomllib.loads((PACKAGE / "notes.toml").read_text(encoding="utf-8"))
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
+
+
+@functools.cache
+def trees() -> dict[Path, ast.Module]:
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
 
 
 def values_of(kind: str) -> set[str]:
@@ -22,7 +27,7 @@ def values_of(kind: str) -> set[str]:
 def test_each_sentence_has_the_values_of_its_notes() -> None:
     calls = [
         (path, node)
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "note"
     ]
@@ -39,7 +44,7 @@ def test_each_sentence_has_the_values_of_its_notes() -> None:
 
 def test_each_sentence_is_used() -> None:
     literals = {
-        node.value for tree in TREES.values() for node in ast.walk(tree)
+        node.value for tree in trees().values() for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }  # fmt: skip
     assert SENTENCES.keys() <= literals

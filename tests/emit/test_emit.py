@@ -9,9 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
-from jsonschema.validators import validator_for
 
 import ttexplore as ttx
 import ttexplore.language as T
@@ -30,6 +28,9 @@ def test_published_schema_is_current() -> None:
 @functools.cache
 def validator() -> Any:
     """What checks plans; making it checks the schema."""
+    # Importing it takes seconds, which all processes would wait for that run tests.
+    from jsonschema.validators import validator_for
+
     kind = validator_for(plan_schema())
     kind.check_schema(plan_schema())
     return kind(plan_schema())
@@ -41,6 +42,8 @@ def test_plans_fit_the_schema(name: str) -> None:
 
 
 def test_schema_refuses_what_is_no_plan() -> None:
+    import jsonschema
+
     data = json.loads(plan_json(ttx.explore(copy_block()).plan))
     data["buffers"][0]["stages"] = "two"
     with pytest.raises(jsonschema.ValidationError, match="'two' is not of type 'integer'"):

@@ -156,11 +156,13 @@ def text_row_of(index: int) -> str:
     return row(fault.name, f"{fault.role}.cpp", "emulator", error)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("index", range(len(FAULTS)), ids=[fault.name for fault in FAULTS])
 def test_planted_in_the_program(index: int) -> None:
     assert row_of(index)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("index", range(len(TEXT_FAULTS)), ids=[fault.name for fault in TEXT_FAULTS])
 def test_planted_in_the_text(index: int) -> None:
     assert text_row_of(index)

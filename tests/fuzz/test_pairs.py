@@ -54,6 +54,7 @@ def test_every_attribute_and_name_is_drawn(feature: str) -> None:
     raise AssertionError(f"never drawn: {sorted(missing)}, {sorted(names)}")
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", _LANGUAGE)
 def test_every_name_has_a_generator(name: str) -> None:
     """A new name of the language gets an entry in `features.py`, and a generator that draws it."""

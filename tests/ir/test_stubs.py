@@ -68,6 +68,7 @@ def _has(kind: Any, field: str) -> bool:
     return hasattr(kind, field) or annotated or field in (_parameters(kind) or [])
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("where", "kind", "stub"), DECLARED, ids=[where for where, _, _ in DECLARED])
 def test_stub_says_what_tvm_has(where: str, kind: Any, stub: ast.stmt) -> None:
     if isinstance(stub, ast.FunctionDef):
