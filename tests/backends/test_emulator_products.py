@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import platform
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from ttexplore.backends.emulator.compiler import RUNNER_FLAGS, RUNTIME_FOLDER, find_compiler, processor_flags
+from tests.backends.arithmetic_objects import PARAMETERS, run_with_arithmetic
 
 COMPARISON = r"""
 #include <cmath>
@@ -59,28 +57,7 @@ int main() {
 """
 
 
-def flags_here(kind: str) -> tuple[str, ...]:
-    compiler = find_compiler()
-    if compiler is None:
-        pytest.skip("no C++ compiler")
-    if kind == "this processor":
-        return processor_flags(compiler)
-    try:
-        if "avx2" not in Path("/proc/cpuinfo").read_text(encoding="utf-8") or platform.machine() != "x86_64":
-            pytest.skip("this processor has no AVX2")
-    except OSError:
-        pytest.skip("nothing tells whether this processor has AVX2")
-    return ("-mavx2", "-mfma")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["this processor", "AVX2"])
+@pytest.mark.parametrize("kind", [PARAMETERS["this processor"], PARAMETERS["AVX2"]])
 def test_vectors_and_whole_numbers_agree(kind: str, tmp_path: Path) -> None:
-    compiler, flags = find_compiler(), flags_here(kind)
-    assert compiler is not None
-    (tmp_path / "main.cpp").write_text(COMPARISON, encoding="utf-8")
-    sources = [str(tmp_path / "main.cpp"), *(str(RUNTIME_FOLDER / f"{name}.cpp") for name in ("fpu", "matmul_exact"))]
-    made = str(tmp_path / "comparison")
-    command = [*compiler.command, *RUNNER_FLAGS, *flags, f"-I{RUNTIME_FOLDER}", *sources, "-o", made]
-    subprocess.run(command, check=True, capture_output=True)
-    assert subprocess.run([made], check=True, capture_output=True, text=True).stdout == "0\n"
+    assert run_with_arithmetic(kind, COMPARISON, tmp_path) == "0\n"

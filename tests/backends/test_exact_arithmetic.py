@@ -7,13 +7,11 @@ for AVX2 and for any processor of its kind.
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.backends.test_emulator_products import flags_here
-from ttexplore.backends.emulator.compiler import RUNNER_FLAGS, RUNTIME_FOLDER, find_compiler
+from tests.backends.arithmetic_objects import PARAMETERS, run_with_arithmetic
 
 COMPARISON = r"""
 #include <cmath>
@@ -129,20 +127,9 @@ int main() {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["this processor", "AVX2", "any processor"])
+@pytest.mark.parametrize("kind", PARAMETERS.values())
 def test_every_mode_and_kind_of_number(kind: str, tmp_path: Path) -> None:
-    compiler = find_compiler()
-    flags = () if kind == "any processor" else flags_here(kind)
-    if compiler is None:
-        pytest.skip("no C++ compiler")
-    (tmp_path / "main.cpp").write_text(COMPARISON, encoding="utf-8")
-    sources = [str(tmp_path / "main.cpp"), *(str(RUNTIME_FOLDER / f"{name}.cpp") for name in ("fpu", "matmul_exact"))]
-    made = str(tmp_path / "comparison")
-    folders = (f"-I{RUNTIME_FOLDER}", f"-I{Path(__file__).parent}")
-    subprocess.run(
-        [*compiler.command, *RUNNER_FLAGS, *flags, *folders, *sources, "-o", made], check=True, capture_output=True
-    )
-    done = subprocess.run([made], check=True, capture_output=True, text=True, timeout=300)
-    assert done.stdout.startswith("0 of "), done.stdout
-    assert int(done.stdout.split()[2]) > 1_000_000
-    assert int(done.stdout.splitlines()[1].split()[0]) > 0
+    printed = run_with_arithmetic(kind, COMPARISON, tmp_path)
+    assert printed.startswith("0 of "), printed
+    assert int(printed.split()[2]) > 1_000_000
+    assert int(printed.splitlines()[1].split()[0]) > 0
