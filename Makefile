@@ -68,7 +68,7 @@ demo: $(VENV)/installed compiler ## lower, run and check a GEMM in the terminal
 	$(BIN)/ttexplore check notebooks/kernels/gemm.py::matmul M=256 N=256 K=256
 
 .PHONY: test
-test: TESTS := not device and not gpu and not slow
+test: TESTS := not device and not gpu and not slow and not thorough
 test: everything ## run lint, types, notebooks, and of each subject some tests that need no SDK (8 minutes on two cores)
 
 .PHONY: test-all

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -24,8 +25,10 @@ _PATIENCE_MS = 30_000
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All tests of this folder share one browser, so they run in one process. The first of each file is not slow."""
+    """All tests of this folder share one browser, so they run in one process. The first of each file is not slow. Of
+    several widths and themes only the first and the last are not thorough."""
     files: set[Path] = set()
+    tests: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if _HERE in item.path.parents:
             item.add_marker(pytest.mark.browser)
@@ -33,6 +36,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if item.path in files:
                 item.add_marker(pytest.mark.slow)
             files.add(item.path)
+            tests[item.nodeid.partition("[")[0]].append(item)
+    for cases in tests.values():
+        for item in cases[1:-1]:
+            item.add_marker(pytest.mark.thorough)
 
 
 def chromium_path() -> str | None:

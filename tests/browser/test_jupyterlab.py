@@ -516,6 +516,7 @@ def spin(explorer: ExplorerPage) -> None:
     assert len(simulations()) == 2
 
 
+@pytest.mark.thorough
 def test_a_kernel_that_spins_is_cancelled_at_once(lab: str, folder: Path, open_context: Open) -> None:
     """While a cell runs, too; by a page that has been loaded again; and with the notebook's kernel it ends itself."""
     source = (
@@ -570,6 +571,7 @@ def test_a_kernel_that_spins_is_cancelled_at_once(lab: str, folder: Path, open_c
     wait_until_gone()
 
 
+@pytest.mark.thorough
 def test_a_kernel_that_is_shut_down_is_told_at_once(notebook: Page) -> None:
     first = explorer(notebook)
     notebook.evaluate(
@@ -590,6 +592,7 @@ def test_a_kernel_that_is_shut_down_is_told_at_once(notebook: Page) -> None:
     wait_until_seen(notebook, LIVE)
 
 
+@pytest.mark.thorough
 def test_a_kernel_that_ends_by_itself_is_told(notebook: Page) -> None:
     first = explorer(notebook)
     notebook.evaluate(
@@ -602,6 +605,7 @@ def test_a_kernel_that_ends_by_itself_is_told(notebook: Page) -> None:
     assert first.root.get_by_role("button", name="Run", exact=True).is_disabled()
 
 
+@pytest.mark.thorough
 def test_a_kernel_is_broken_and_mended(notebook: Page) -> None:
     """Typed with JupyterLab's own keys around it, run on the emulator, mended by the fix that was tried."""
     shown = explorer(notebook)
@@ -644,6 +648,7 @@ def test_a_kernel_is_broken_and_mended(notebook: Page) -> None:
     assert cells(notebook) == before
 
 
+@pytest.mark.thorough
 def test_a_kernel_is_edited_and_its_cell_runs_again(notebook: Page, record_property: Any) -> None:
     first = explorer(notebook)
     first.root.scroll_into_view_if_needed()
