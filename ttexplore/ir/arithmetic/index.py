@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from math import gcd, prod
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, assert_never
 
@@ -421,13 +421,31 @@ def operation_range(e: Expression, ranges: list[Range], facts: Known, live: Valu
     # Whether a number is negative is what matters, and nobody relates many.
     if _all(interval[0] >= 0) or len(terms) > _MOST_TERMS:
         return interval
-    sums = [(key, limits) for key, limits in facts.items() if isinstance(key, _LinearSum)]
-    lowest = _Lowest(sums, facts, terms)
-    low = lowest.of(terms)
-    high = lowest.of({term: -factor for term, factor in terms.items()})
+    if all(_are_numbers(limits) for limits in facts.values()):
+        numbers = frozenset((key, limits, limits[0] is limits[1]) for key, limits in facts.items())
+        low, high = _limits_by_sums_of_numbers(frozenset(terms.items()), numbers)
+    else:
+        low, high = _limits_by_sums(terms, facts)
     return interval[0] if low is None else _most(interval[0], low), interval[1] if high is None else _least(
         interval[1], -high
     )
+
+
+# Choices and conditions ask the same again for each of their parts. That the limits of a fact are the same object is
+# part of it: what is computed with such a fact is exact, too.
+@lru_cache(maxsize=1 << 12)
+def _limits_by_sums_of_numbers(
+    terms: _Terms, numbers: frozenset[tuple[Key, Range, bool]]
+) -> tuple[Values | None, Values | None]:
+    facts = {key: (limits[0], limits[0]) if is_exact else limits for key, limits, is_exact in numbers}
+    return _limits_by_sums(dict(terms), facts)
+
+
+def _limits_by_sums(terms: Mapping[Expression, int], facts: Known) -> tuple[Values | None, Values | None]:
+    """The least values of a sum and of its opposite, by what is known of sums."""
+    sums = [(key, limits) for key, limits in facts.items() if isinstance(key, _LinearSum)]
+    lowest = _Lowest(sums, facts, terms)
+    return lowest.of(terms), lowest.of({term: -factor for term, factor in terms.items()})
 
 
 # What is known of sums, of the variables of loops and under conditions, lies among what is known of variables.
