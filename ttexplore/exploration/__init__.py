@@ -187,9 +187,8 @@ def explore(
                     traced = load_kernel(kernel, **kernel_arguments)
                 case Port():
                     written = kernel.written
-                    traced = load_text(
-                        written.skeleton, f"{written.factory} (ported)", written.factory, kernel_arguments
-                    )  # fmt: skip
+                    chosen = written.checked(kernel_arguments)
+                    traced = load_text(written.skeleton, f"{written.factory} (ported)", written.factory, chosen)
                 case _:
                     traced = trace(kernel, **kernel_arguments)
         fields = lower.lowered(traced, chip, asked, sizes_of(traced.function, sizes), control)

@@ -6,13 +6,15 @@ import dataclasses
 import re
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from ttexplore.characters import Printed
 from ttexplore.control import Control
 from ttexplore.errors import UsageError
-from ttexplore.given import flag, named, wrong
+from ttexplore.given import flag, named, plain, wrong
 from ttexplore.given import text as text_of
 from ttexplore.porting.foreign.cuda import read_cuda
 from ttexplore.porting.foreign.families import Family, Outside, family_of
@@ -60,7 +62,8 @@ class PortedKernel:
     """A kernel of a foreign source. `family` is the row of the porting table that it is. `skeleton` is the same kernel
     in TileLang, as the text of a module with the function `factory`, if running the source has shown that it is the
     same (`proof`); otherwise there is a `draft`, or `outside` says why there is none, and `way` says how to write it by
-    hand."""
+    hand. `numbers` are the parameters of the factory that are numbers of the source, with the dtypes of those that are
+    whole numbers or bools there."""
 
     name: str
     line: int
@@ -71,6 +74,25 @@ class PortedKernel:
     proof: PortProof | None = None
     draft: PortedDraft | None = None
     way: str = ""
+    numbers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def checked(self, arguments: Mapping[str, object]) -> dict[str, object]:
+        """Return arguments for the factory. Raises UsageError for those that parameters of the source cannot have."""
+        return {
+            name: _number(name, value, self.numbers[name]) if name in self.numbers else value
+            for name, value in arguments.items()
+        }
+
+
+def _number(name: str, value: object, dtype: str) -> int | float:
+    number = plain(value)
+    if not isinstance(number, int | float):
+        raise wrong(name, number, "a number")
+    if dtype:
+        least, most = (0, 1) if dtype == "bool" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+        if not (least <= number <= most and number == int(number)):
+            raise wrong(name, number, f"what {dtype} holds: a whole number from {least} to {most}")
+    return number
 
 
 @dataclass(frozen=True, repr=False)
@@ -250,7 +272,13 @@ def port(
 
 def _ported(kernel: ForeignKernel, family: Family, written: Skeleton, result: PortProof | Draft) -> PortedKernel:
     if isinstance(result, PortProof):
-        return PortedKernel(kernel.name, kernel.line, family.row, written.text, written.factory, proof=result)
+        numbers = {
+            written.names[parameter.name]: parameter.dtype
+            for parameter in kernel.parameters
+            if parameter.kind == "number" and parameter.name in written.names
+        }
+        text, factory = written.text, written.factory
+        return PortedKernel(kernel.name, kernel.line, family.row, text, factory, proof=result, numbers=numbers)
     draft = PortedDraft(written.text, written.factory, result.reason, result.difference)
     return PortedKernel(kernel.name, kernel.line, family.row, draft=draft)
 
