@@ -8,11 +8,12 @@ several that follow each other as one; of the outermost axis, two groups may eac
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ttexplore.porting.foreign.marks import ForeignKernel
-from ttexplore.porting.foreign.places import Atom, Place, atoms, distance, plus, steps
+from ttexplore.porting.foreign.places import Atom, Place, atoms, constant, distance, plus, steps
 from ttexplore.porting.foreign.skeletons import Skeleton
 from ttexplore.porting.foreign.values import Input, walk
 
@@ -53,6 +54,12 @@ class Group:
     def moves(self) -> bool:
         """Whether it goes from block to block, or from iteration to iteration."""
         return any(kind in ("p", "k") for (kind, _, _), _ in self.strides)
+
+    @property
+    def count(self) -> int | None:
+        """How many indices there are, where numbers of the source alone say it."""
+        counts = [name.partition(" of ")[2] if kind == "k" else width for (kind, name, width), _ in self.strides]
+        return math.prod(map(int, counts)) if all(count.isdigit() for count in counts) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +202,26 @@ def _consistent(
             fits = fits and all(known_axes.setdefault(key, along) == along for key in keys)
         if fits:
             yield from _consistent(options[1:], left_out, (*chosen, access), known_axes)
+
+
+def bound_of(kernel: ForeignKernel, group: Group) -> Place | None:
+    """The length that the indices of a group are compared with."""
+    for index, length in kernel.bounds.items():
+        along = axis_along(index, SourceAxes((IndexedAccess("", (group,), (("",),)),), ()))
+        if along is not None:
+            return length
+    return None
+
+
+def limited_axis(kernel: ForeignKernel, axes: SourceAxes) -> tuple[str, int] | None:
+    """An axis of which a source takes the first indices alone, however long the length is that it compares them with,
+    and how many: a skeleton takes all."""
+    for access in axes.accesses:
+        for group, sizes in zip(access.groups, access.axes, strict=True):
+            bound = bound_of(kernel, group)
+            if group.count is not None and bound is not None and constant(bound) is None:
+                return " * ".join(whole_sizes(sizes)), group.count
+    return None
 
 
 def axis_along(index: Place, axes: SourceAxes) -> tuple[Group, Sizes] | None:

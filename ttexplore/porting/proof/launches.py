@@ -29,6 +29,7 @@ from ttexplore.porting.proof.axes import (
     Sizes,
     SourceAxes,
     axis_along,
+    bound_of,
     whole_sizes,
 )
 from ttexplore.porting.proof.running import Launch
@@ -255,7 +256,7 @@ class _Launching:
         for group, sizes in self.groups:
             if whole_sizes(sizes) != (size,) or group.moves or not group.width:
                 continue
-            bound = self.bound_of(group)
+            bound = bound_of(self.kernel, group)
             length = None if bound is None else constant(bound)
             if length is not None:
                 count = int(length)
@@ -279,14 +280,6 @@ class _Launching:
                 digit = _DIGIT.fullmatch(name)
                 if sizes == (size,) and kind == "p" and digit is not None and digit[1].isdigit():
                     return int(digit[1])
-        return None
-
-    def bound_of(self, group: Group) -> Place | None:
-        """The length that the indices of a group are compared with."""
-        for index, length in self.kernel.bounds.items():
-            along = axis_along(index, SourceAxes((IndexedAccess("", (group,), (("",),)),), ()))
-            if along is not None:
-                return length
         return None
 
     def choose_sizes(self) -> None:

@@ -18,7 +18,7 @@ from ttexplore.porting.foreign.families import Attention, Family, Gemm
 from ttexplore.porting.foreign.marks import ForeignKernel, Language
 from ttexplore.porting.foreign.skeletons import Skeleton
 from ttexplore.porting.foreign.values import Formula, walk
-from ttexplore.porting.proof.axes import ways
+from ttexplore.porting.proof.axes import limited_axis, ways
 from ttexplore.porting.proof.comparing import BothOutputs, compared, overflown, unexplained
 from ttexplore.porting.proof.cuda import cuda_runner
 from ttexplore.porting.proof.inputs import INFINITE, MAGNITUDES, OF_LAUNCH, Magnitudes, hostile_inputs
@@ -65,6 +65,9 @@ def prove_kernel(
         return Draft(f"it is not known how the source is launched: {axes_ways}")
     first: Draft | None = None
     for axes in axes_ways:
+        if limit := limited_axis(kernel, axes):
+            first = first or Draft(f"the source takes no more than {limit[1]:,} {limit[0]}, the skeleton any number")
+            continue
         try:
             launch_with = functools.partial(launch_of, kernel, family, skeleton, axes)
             blocks = whole_blocks(axes)
