@@ -95,6 +95,22 @@ def test_a_run_without_a_reference_says_so(exploration: Exploration, file: Path)
     assert saved.run(saved.inputs()).passed
 
 
+def test_elements_that_choose_places_are_those_that_were_saved(tmp_path: Path) -> None:
+    gallery = Path(__file__).parents[1] / "notebooks" / "gallery"
+    exploration = ttx.explore(f"{gallery / 'indexed.py'}::paged_attention")
+    saved = ttx.load(exploration.save(tmp_path / "paged.ttx"))
+    for seed in (0, 3):
+        for own, of_file in zip(exploration.inputs(seed), saved.inputs(seed), strict=True):
+            assert own.dtype == of_file.dtype
+            if not seed or own.dtype != np.int32:
+                np.testing.assert_array_equal(own, of_file)
+    run = saved.run()
+    assert run.passed, run.message
+    np.testing.assert_array_equal(run.outputs[0], exploration.run().outputs[0])
+    # Other numbers, in the places that are in the file.
+    np.testing.assert_array_equal(saved.run(seed=3).outputs[0], exploration.run(saved.inputs(3)).outputs[0])
+
+
 @pytest.mark.parametrize(
     ("use", "what"),
     [

@@ -156,9 +156,19 @@ def stored_inputs(explored: Explored, inputs: Inputs, seed: int) -> tuple[Array,
 
 
 def _valid(explored: Explored, arrays: tuple[Array, ...], seed: int) -> tuple[Array, ...]:
-    """Drawn inputs, with such elements of index tensors as lie inside of the tensors that they index. Without the
-    kernel nothing is known of them."""
-    return explored._with_kernel("what indexes")._valid(arrays, seed) if explored._has_kernel else arrays
+    """Drawn inputs, with such elements of index tensors as lie inside of the tensors that they index. Of a file, they
+    are those that it keeps, for every seed: tensors that were drawn otherwise there."""
+    if explored._has_kernel:
+        return explored._with_kernel("what indexes")._valid(arrays, seed)
+    stored = explored._lowerings[0].kept
+    if stored is None:
+        return arrays
+    read = tensors(explored, READ)
+    first = (rounded(array, tensor.dtype) for array, tensor in zip(make_inputs(_RANDOM, read), read, strict=True))
+    return tuple(
+        array if np.array_equal(of_file, of_seed_0) else of_file.astype(array.dtype)
+        for array, of_file, of_seed_0 in zip(arrays, stored.inputs, first, strict=True)
+    )
 
 
 def sized(explored: ExploredT, inputs: Inputs, sizes: Mapping[str, int] | None) -> ExploredT:
