@@ -158,3 +158,12 @@ def test_the_command_takes_kinds(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", *kernel, "--inputs", "ones"]) == 0
     assert main(["run", *kernel, "--inputs", "on"]) == 2
     assert "there is no kind of inputs 'on'" in capsys.readouterr().err
+
+
+def test_masked_elements_are_no_numbers() -> None:
+    exploration = ttx.explore(copy_block())
+    (tensor,) = exploration._tensors(("input",))
+    array = np.ma.masked_equal(np.arange(np.prod(tensor.shape)).reshape(tensor.shape), 5)
+    with pytest.raises(UsageError, match="is a masked array, of which some elements are no numbers"):
+        exploration.run([array])
+    assert exploration.run([array.filled(0)]).passed

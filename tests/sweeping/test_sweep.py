@@ -471,6 +471,15 @@ def test_foreign_lines_of_the_cache_are_skipped(own_cache: Path) -> None:
     assert table() == found
 
 
+def test_cancelled_before_it_begins() -> None:
+    cancel = threading.Event()
+    cancel.set()
+    result = ttx.sweep(GEMM, BLOCKS, progress=None, cancel=cancel, **SIZES)
+    assert "no schedule of the space was tried" in str(result)
+    with pytest.raises(UsageError, match="no schedule of the space was tried"):
+        _ = result.best
+
+
 def test_cancelling_keeps_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_TELL_SECONDS", 0.0)
     cancel = threading.Event()

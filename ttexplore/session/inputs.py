@@ -185,6 +185,12 @@ def _array(index: int, data: object, tensor: Tensor) -> Array:
             f"input {index} ({tensor.name}) has the type {type_name(data)}, but the kernel takes arrays",
             hint=f"pass an array; NumPy says: {said(error)}",
         ) from None
+    if issubclass(type(data), np.ma.MaskedArray) and np.ma.is_masked(data):
+        raise UsageError(
+            "U005",
+            f"input {index} ({tensor.name}) is a masked array, of which some elements are no numbers",
+            hint="say what stands for them: array.filled(0)",
+        )
     # The names of ml_dtypes' dtypes denote numbers as well.
     if not array.dtype.name.startswith(("bool", "int", "uint", "float", "bfloat")):
         raise UsageError(
