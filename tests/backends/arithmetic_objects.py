@@ -13,8 +13,17 @@ import pytest
 from ttexplore.backends.emulator.compiler import RUNNER_FLAGS, RUNTIME_FOLDER, find_compiler, processor_flags
 
 KINDS = ("this processor", "AVX2", "any processor")
-# The tests of a kind run in one process.
-PARAMETERS = {kind: pytest.param(kind, marks=pytest.mark.xdist_group(f"arithmetic for {kind}")) for kind in KINDS}
+# The tests of a kind run in one process. Without vectors compilers take longest.
+PARAMETERS = {
+    kind: pytest.param(
+        kind,
+        marks=[
+            pytest.mark.xdist_group(f"arithmetic for {kind}"),
+            *([pytest.mark.thorough] if kind == "any processor" else []),
+        ],
+    )
+    for kind in KINDS
+}
 
 
 def run_with_arithmetic(kind: str, text: str, folder: Path) -> str:
