@@ -19,7 +19,7 @@ LARGEST_DIFF_LINES = 80
 # Of a test with many parameters `make test` runs so many, from all over them, and `make test-all` so many; those of the
 # laws, marked `every_case`, with all. `make test-thorough` runs all tests with all.
 EVERYDAY_PARAMETERS = 6
-MOST_PARAMETERS = 24
+MOST_PARAMETERS = 12
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

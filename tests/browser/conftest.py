@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -21,13 +21,14 @@ Open = Callable[..., BrowserContext]
 _HERE = Path(__file__).parent
 _KERNELS = _HERE.parents[1] / "notebooks" / "kernels"
 _PATIENCE_MS = 30_000
+_MOST_OF_A_FILE = 8
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All tests of this folder share one browser, so they run in one process. The first of each file is not slow. Of
-    several widths and themes only the first and the last are not thorough."""
-    files: set[Path] = set()
+    """All tests of this folder share one browser, so they run in one process. The first of each file is not slow. Not
+    thorough are so many of each file and, of several widths and themes, the first and the last."""
+    files: Counter[Path] = Counter()
     tests: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if _HERE in item.path.parents:
@@ -35,7 +36,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("browser"))
             if item.path in files:
                 item.add_marker(pytest.mark.slow)
-            files.add(item.path)
+            files[item.path] += 1
+            if files[item.path] > _MOST_OF_A_FILE:
+                item.add_marker(pytest.mark.thorough)
             tests[item.nodeid.partition("[")[0]].append(item)
     for cases in tests.values():
         for item in cases[1:-1]:

@@ -48,7 +48,7 @@ KERNELS_A_SEED = 35
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (2, 3))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (1, 2, 3))])
 def test_random_kernels_obey_every_law(seed: int) -> None:
     turn = itertools.count()
     emulator = Emulator(event_limit=0)

@@ -11,6 +11,7 @@ from ttexplore.passes.normalize import owners
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_sums_are_those_of_numpy() -> None:
     told = campaign(0, 60)
     for what in (

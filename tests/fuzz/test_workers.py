@@ -33,6 +33,7 @@ def after_first_line(text: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.usefixtures("small_chunks")
 def test_the_seeds_of_a_killed_worker_run_again(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
