@@ -105,12 +105,6 @@ class Sweep(Printed):
         return tuple(row[-1] for row in sorted(ranked))
 
     @property
-    def _nothing(self) -> str:
-        """Why there is no best point."""
-        is_tried = any(outcome is not None for outcome in self.outcomes)
-        return "no schedule of the space can be lowered" if is_tried else "no schedule of the space was tried"
-
-    @property
     def winner(self) -> int:
         """The number of the best point: the first of the ranking that is proven or, if none is, the first.
 
@@ -128,7 +122,7 @@ class Sweep(Printed):
                 None,
             )
             why = f"the most frequent reason: {from_record(first)}" if first else "the sweep was stopped before"
-            raise UsageError("U023", self._nothing, hint=why)
+            raise UsageError("U023", _no_best(self.outcomes), hint=why)
         return next((number for number in self.ranking if self.state(number) == "proven"), self.ranking[0])
 
     @functools.cached_property
@@ -216,7 +210,7 @@ class Sweep(Printed):
             cells = [f"{cell:>{width}}" for cell, width in zip(row, widths, strict=False)]
             lines.append("  ".join([*cells, row[-1]]))
         if not self.ranking:
-            lines[-1] = self._nothing
+            lines[-1] = _no_best(self.outcomes)
         elif len(self.ranking) > SHOWN_ROWS:
             lines.append(f"and {len(self.ranking) - SHOWN_ROWS:,} more")
         for count, headline, schedule in self._refusals():
@@ -254,3 +248,9 @@ def _text(value: object) -> str:
 def _plain(value: object) -> object:
     """A value for a table: its name, where it is a target."""
     return value.name if isinstance(value, Target) else value
+
+
+def _no_best(outcomes: tuple[object, ...]) -> str:
+    """Why a sweep has no best point."""
+    is_tried = any(outcome is not None for outcome in outcomes)
+    return "no schedule of the space can be lowered" if is_tried else "no schedule of the space was tried"
