@@ -56,7 +56,7 @@ def test_an_element_that_is_cast_twice(dtype: str) -> None:
     def kernel(A: T.Tensor((32, 32), dtype), B: T.Tensor((32, 32), "int32")):
         with T.Kernel(1):
             a, b = T.alloc_fragment((32, 32), dtype), T.alloc_fragment((32, 32), "int32")
-            T.copy(A[0, 0], a)
+            T.copy(A, a)
             for i, j in T.Parallel(32, 32):
                 b[i, j] = T.cast(T.cast(a[i, j], "int64"), "int32") * 2
             T.copy(b, B)
