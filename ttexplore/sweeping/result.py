@@ -111,18 +111,13 @@ class Sweep(Printed):
         Raises UsageError if no point of the space can be lowered.
         """
         if not self.ranking:
-            counted = collections.Counter(outcome.error.code for outcome in self.outcomes if outcome and outcome.error)
-            most = counted.most_common(1)[0][0] if counted else ""
-            first = next(
-                (
-                    outcome.error
-                    for outcome in self.outcomes
-                    if outcome and outcome.error and outcome.error.code == most
-                ),
-                None,
-            )
+            if not any(self.outcomes):
+                raise UsageError("U023", "no schedule of the space was tried", hint="the sweep was stopped before")
+            errors = [outcome.error for outcome in self.outcomes if outcome and outcome.error]
+            counted = collections.Counter(error.code for error in errors)
+            first = next((error for error in errors if error.code == counted.most_common(1)[0][0]), None)
             why = f"the most frequent reason: {from_record(first)}" if first else "the sweep was stopped before"
-            raise UsageError("U023", _no_best(self.outcomes), hint=why)
+            raise UsageError("U023", "no schedule of the space can be lowered", hint=why)
         return next((number for number in self.ranking if self.state(number) == "proven"), self.ranking[0])
 
     @functools.cached_property
@@ -210,7 +205,7 @@ class Sweep(Printed):
             cells = [f"{cell:>{width}}" for cell, width in zip(row, widths, strict=False)]
             lines.append("  ".join([*cells, row[-1]]))
         if not self.ranking:
-            lines[-1] = _no_best(self.outcomes)
+            lines[-1] = f"no schedule of the space {'can be lowered' if any(self.outcomes) else 'was tried'}"
         elif len(self.ranking) > SHOWN_ROWS:
             lines.append(f"and {len(self.ranking) - SHOWN_ROWS:,} more")
         for count, headline, schedule in self._refusals():
@@ -248,9 +243,3 @@ def _text(value: object) -> str:
 def _plain(value: object) -> object:
     """A value for a table: its name, where it is a target."""
     return value.name if isinstance(value, Target) else value
-
-
-def _no_best(outcomes: tuple[object, ...]) -> str:
-    """Why a sweep has no best point."""
-    is_tried = any(outcome is not None for outcome in outcomes)
-    return "no schedule of the space can be lowered" if is_tried else "no schedule of the space was tried"
