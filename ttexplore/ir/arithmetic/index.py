@@ -437,8 +437,7 @@ def operation_range(e: Expression, ranges: list[Range], facts: Known, live: Valu
 def _limits_by_sums_of_numbers(
     terms: _Terms, numbers: frozenset[tuple[Key, Range, bool]]
 ) -> tuple[Values | None, Values | None]:
-    facts = {key: (limits[0], limits[0]) if is_exact else limits for key, limits, is_exact in numbers}
-    return _limits_by_sums(dict(terms), facts)
+    return _limits_by_sums(dict(terms), {key: limits for key, limits, _ in numbers})
 
 
 def _limits_by_sums(terms: Mapping[Expression, int], facts: Known) -> tuple[Values | None, Values | None]:

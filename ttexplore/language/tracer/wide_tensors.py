@@ -11,7 +11,7 @@ from tvm import ir, tirx
 from ttexplore.errors import Unsupported
 from ttexplore.ir.adapter import choice_of, identity, span_of
 from ttexplore.ir.build import expressions_of
-from ttexplore.ir.dag import folded, parts_of
+from ttexplore.ir.dag import folded
 from ttexplore.ir.dataflow import regions_used
 from ttexplore.ir.rewrite import walk
 from ttexplore.record import Span
@@ -79,20 +79,19 @@ def _element(
 ) -> _Element | None:
     """What a part of an expression is, by its operands. The indices of a load may have any bits above 32."""
     if isinstance(node, ir.TensorLoad):
-        return _Element(str(node.source.name), exceeds=str(node.ty.dtype) not in _FITTING)
+        return _Element(str(node.source.name), exceeds=False)
     elements = [operand for operand in operands if operand is not None]
     if not elements:
         return variables.get(identity(node)) if isinstance(node, ir.Var) else None
-    dtype, exceeds = str(node.ty.dtype), any(operand.exceeds for operand in elements)
-    if dtype == "int64" and isinstance(node, _SUMS):
-        exceeds = True
-    elif not (isinstance(node, (*_BITS, tirx.Cast)) and (dtype in _FITTING or dtype == "int64")):
-        for operand, part in zip(operands, parts_of(node), strict=True):
-            if operand is not None and operand.exceeds and str(part.ty.dtype) == "int64" and choice_of(node) is None:
-                raise Unsupported(
-                    "L009",
-                    f"arithmetic in int64 with an element of {operand.tensor}",
-                    hint="if the numbers fit into int32, cast the element first: T.cast(element, T.int32)",
-                    span=span,
-                )
-    return _Element(elements[0].tensor, exceeds and dtype not in _FITTING)
+    dtype, exceeding = str(node.ty.dtype), next((element for element in elements if element.exceeds), None)
+    is_sum = isinstance(node, _SUMS)
+    is_widened = isinstance(node, tirx.Cast) and str(node.value.ty.dtype) not in (*_FITTING, "int64")
+    has_lowest_bits = is_sum or isinstance(node, (*_BITS, tirx.Cast)) or choice_of(node) is not None
+    if exceeding is not None and not (has_lowest_bits and (dtype == "int64" or dtype in _FITTING)):
+        raise Unsupported(
+            "L009",
+            f"arithmetic in int64 with an element of {exceeding.tensor}",
+            hint="if the numbers fit into int32, cast the element first: T.cast(element, T.int32)",
+            span=span,
+        )
+    return _Element(elements[0].tensor, dtype == "int64" and (is_sum or is_widened or exceeding is not None))
