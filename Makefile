@@ -109,11 +109,12 @@ DEVICE := $(CURDIR)/.cache/ttexplore/device
 device: $(VENV)/installed ## install the real SDK and simulated chips, for the backend ttnn
 	$(BIN)/ttexplore setup device --folder $(DEVICE)
 
+DEVICE_TESTS ?= device and not thorough
 .PHONY: test-device
 test-device: export OPENBLAS_NUM_THREADS := 1
 test-device: export XDG_CACHE_HOME := $(CURDIR)/.cache
 test-device: $(VENV)/installed compiler device ## run emitted kernels through the real SDK, on both simulated chips
-	$(BIN)/python -m pytest -m "device and not thorough" -n $(WORKERS) --dist loadgroup tests/device
+	$(BIN)/python -m pytest -m "$(DEVICE_TESTS)" -n $(WORKERS) --dist loadgroup tests/device
 	$(BIN)/python -m pytest --nbval notebooks/09_on_the_chip.ipynb
 
 # TileLang, which cannot be imported beside our TVM, in .cache of the clone (about 1.5 GB, 1 minute, once).

@@ -16,8 +16,8 @@ from tests.typecheck.headers import HEADERS_FOLDER, headers_missing
 
 GOLDEN_FOLDER = Path(__file__).parent / "golden"
 LARGEST_DIFF_LINES = 80
-# Of a test with many parameters `make test` runs so many, from all over them, and `make test-all` so many; those of the
-# laws, marked `every_case`, with all. `make test-thorough` runs all tests with all.
+# Of a test with many parameters `make test` runs so many, from all over them, and `make test-all` so many more. Those
+# marked `every_case` it runs with all, as `make test-thorough` does every test.
 EVERYDAY_PARAMETERS = 6
 MOST_PARAMETERS = 12
 
@@ -33,7 +33,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         tests[item.nodeid.partition("[")[0]].append(item)
     for name, cases in tests.items():
         everyday = _spread(len(cases), EVERYDAY_PARAMETERS)
-        # Tests of the same kernels take different ones.
+        # Tests of the same parameters take different ones of them.
         most = {(number + zlib.crc32(name.encode())) % len(cases) for number in _spread(len(cases), MOST_PARAMETERS)}
         for number, item in enumerate(cases):
             if number not in everyday:
@@ -54,7 +54,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         for item in session.items:
             if item.get_closest_marker("xdist_group") and "@" not in item.nodeid.rpartition("]")[2]:
                 raise pytest.UsageError(f"{item.nodeid}: pytest-xdist does not see its group")
-    # The tests themselves stay: looking through all of them with each collection takes a tenth of the time.
+    # The tests themselves stay: no collection of garbage need look through all of them.
     gc.collect()
     gc.freeze()
 
